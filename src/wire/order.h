@@ -1,0 +1,53 @@
+#pragma once
+/* The orders of a supervisor: all that it must know to run one sandbox.
+ *
+ * The command that starts a sandbox reads the state and the settings, writes the orders into a
+ * memory file and hands it to the supervisor as descriptor 3. The supervisor reads no
+ * configuration of its own. Both are built from the same tree: the version is checked, the
+ * format is a list of fields in the order of this table and is not kept compatible. */
+#include "base/buf.h"
+#include "wire/frame.h"
+
+enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
+
+#define ORDER_TEXTS(X) \
+	X(id)         /* sandbox id: 32 hex digits */ \
+	X(name)       /* sandbox name, also the guest's host name */ \
+	X(dir)        /* the sandbox's directory: disk.img, logs, run.json */ \
+	X(run_dir)    /* directory of ctl.sock */ \
+	X(root_image) /* EROFS root, read-only */ \
+	X(disk_image) /* ext4, raw, sparse */ \
+	X(kernel)     /* uncompressed ELF with a PVH note */ \
+	X(initrd)     /* newc archive with init and its modules */ \
+	X(cmdline)    /* added to the kernel's command line */ \
+	X(qemu)       /* the QEMU program */ \
+	X(machine)    /* "microvm" or "q35" */ \
+	X(workdir)    /* default directory of commands in the guest */
+
+#define ORDER_NUMBERS(X) \
+	X(accel) /* enum wire_accel */ \
+	X(cpus) \
+	X(memory)    /* bytes */ \
+	X(disk_size) /* bytes; limits what QEMU may write to a file */ \
+	X(tsc_khz)   /* host's time stamp counter, for emulation; 0: none */ \
+	X(boot_ms)   /* deadline of a boot */ \
+	X(stop_ms)   /* deadline of an orderly stop */ \
+	X(idle_ms)   /* stop after this long without use; 0: never */
+
+struct wire_order {
+#define X(n) const char *n;
+	ORDER_TEXTS(X)
+#undef X
+#define X(n) uint64_t n;
+	ORDER_NUMBERS(X)
+#undef X
+	const char **qemu_files; /* what QEMU needs in its root: absolute paths, NULL-terminated */
+	uint32_t n_qemu_files;
+};
+
+/* 0, -ENOBUFS, -ENOMEM. */
+int wire_order_put(struct buf *out, const struct wire_order *m) _must_check_;
+
+/* WIRE_OK, WIRE_E_* or -ENOMEM. Texts borrow from p, qemu_files is on the heap: wire_order_done(). */
+int wire_order_parse(struct wire_order *ret, const void *p, size_t n);
+void wire_order_done(struct wire_order *m);
