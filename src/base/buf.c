@@ -22,7 +22,7 @@ void *buf_room(struct buf *b, size_t len)
 	size_t cap;
 	uint8_t *p;
 
-	if (len > b->max - b->n)
+	if (len > b->max - b->n || len > SIZE_MAX / 4 - b->n)
 		return NULL;
 	if (b->cap - b->off - b->n >= len && b->p)
 		return b->p + b->off + b->n;
@@ -66,6 +66,7 @@ int buf_add(struct buf *b, const void *p, size_t len)
 
 int buf_printf(struct buf *b, const char *fmt, ...)
 {
+	size_t max = b->max;
 	va_list ap;
 	char *to;
 	int n;
@@ -75,9 +76,12 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 	va_end(ap);
 	if (n < 0)
 		return -EINVAL;
-	if ((size_t)n >= b->max - b->n)
+	if ((size_t)n > b->max - b->n)
 		return -ENOBUFS;
+	/* the NUL of vsnprintf() is no content: it may lie behind the maximum */
+	b->max = max == SIZE_MAX ? max : max + 1;
 	to = buf_room(b, (size_t)n + 1);
+	b->max = max;
 	if (!to)
 		return -ENOMEM;
 	va_start(ap, fmt);

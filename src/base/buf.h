@@ -23,7 +23,7 @@ void buf_done(struct buf *b); /* frees; the buffer may be used again */
 
 static inline const uint8_t *buf_data(const struct buf *b)
 {
-	return b->p + b->off;
+	return b->p ? b->p + b->off : NULL;
 }
 
 static inline size_t buf_space(const struct buf *b)

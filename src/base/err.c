@@ -4,11 +4,31 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/text.h"
+
+/* Bytes of the character at s if it may be shown, else 0: controls (C0, DEL, and C1, which some
+ * terminals obey in UTF-8, too) and what is no UTF-8. */
+static size_t printable(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t len = u[0] < 0x80 ? 1 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+
+	if (len == 1)
+		return u[0] >= 0x20 && u[0] != 0x7f;
+	if (strnlen(s, len) < len || !text_is_utf8(s, len))
+		return 0;
+	return u[0] == 0xc2 && u[1] < 0xa0 ? 0 : len;
+}
+
 static void make_printable(char *s)
 {
-	for (; *s; s++)
-		if ((unsigned char)*s < 0x20 || *s == 0x7f)
+	while (*s) {
+		size_t len = printable(s);
+
+		if (!len)
 			*s = '?';
+		s += len ? len : 1;
+	}
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
@@ -32,11 +52,11 @@ const char *err_text(int code)
 
 int err_errno(struct err *e, int code, const char *fmt, ...)
 {
-	size_t len;
+	size_t room = sizeof(e->msg) - strlen(err_text(code)) - 2, len;
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(e->msg, sizeof(e->msg), fmt, ap);
+	(void)vsnprintf(e->msg, room, fmt, ap);
 	va_end(ap);
 	len = strlen(e->msg);
 	(void)snprintf(e->msg + len, sizeof(e->msg) - len, ": %s", err_text(code));

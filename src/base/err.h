@@ -13,11 +13,12 @@ struct err {
 };
 
 /* Start an error. Returns code, so that it can be returned at once. A message that is too
- * long is cut at the end. Control characters become '?', so that hostile text cannot reach
- * the user's terminal. Never allocates. */
+ * long is cut at the end. Control characters and what is no UTF-8 become '?', so that hostile
+ * text cannot reach the user's terminal. Never allocates. */
 int err_set(struct err *e, int code, const char *fmt, ...) _printf_(3, 4);
 
-/* As err_set(), with ": " and the text of the errno in code (negative) put behind. */
+/* As err_set(), with ": " and the text of the errno in code (negative) put behind, which is never
+ * cut. */
 int err_errno(struct err *e, int code, const char *fmt, ...) _printf_(3, 4);
 
 /* Say what we were doing when it happened; goes in front. Returns e->code. If there is no

@@ -55,8 +55,10 @@ int text_size(const char *s, uint64_t *ret)
 	uint64_t v;
 	int shift, r;
 
-	if (!digits || digits >= sizeof(num))
+	if (!digits)
 		return -EINVAL;
+	if (digits >= sizeof(num))
+		return -ERANGE;
 	memcpy(num, s, digits);
 	num[digits] = '\0';
 	shift = unit_shift(s + digits);
@@ -254,8 +256,8 @@ const char *text_name_fault(const char *name)
 {
 	size_t len = strlen(name), i;
 
-	if (len < 2)
-		return "is too short (2 characters or more)";
+	if (!len)
+		return "is empty";
 	if (len > 63)
 		return "is too long (63 characters or fewer)";
 	if (!is_name_end(name[0]))
@@ -283,8 +285,12 @@ void text_to_name(char *dst, size_t max, const char *src)
 	while (n && !is_name_end(dst[n - 1]))
 		n--;
 	dst[n] = '\0';
-	if (text_name_fault(dst))
-		(void)snprintf(dst, max, "sandbox%s%.50s", n ? "-" : "", n ? dst : "");
+	if (text_name_fault(dst)) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "sandbox%s%.50s", n ? "-" : "", dst);
+		(void)snprintf(dst, max, "%s", name);
+	}
 }
 
 bool text_is_utf8(const char *str, size_t n)

@@ -29,7 +29,7 @@ unsigned text_distance(const char *a, const char *b);
  * mistyped word most likely meant, or NULL if nothing is near. */
 const char *text_nearest(const char *word, const void *list, size_t n, size_t stride);
 
-/* Sandbox names: 2 to 63 of letters, digits, '-', '.'; first and last a letter or digit; not
+/* Sandbox names: 1 to 63 of letters, digits, '-', '.'; first and last a letter or digit; not
  * "default". NULL if fine, else what is wrong, as the rest of a sentence ("is too long ..."). */
 const char *text_name_fault(const char *name);
 

@@ -15,13 +15,14 @@ static int framed(struct buf *out, enum wire_type type, const struct wr *w)
 	return wr_ok(w) ? wire_frame_add(out, 0, type, 0, w->p, w->n) : -ENOBUFS;
 }
 
-/* A text that is known to be short, or is cut. */
+/* A text that is known to be short, or is cut on a character's border. */
 static void put_text(struct wr *w, const char *s, size_t max)
 {
 	size_t len = s ? strlen(s) : 0;
 
 	if (len > max)
-		len = max;
+		for (len = max; len && ((unsigned char)s[len] & 0xc0) == 0x80;)
+			len--;
 	wr_be32(w, (uint32_t)len);
 	wr_bytes(w, s, len);
 	wr_u8(w, 0);

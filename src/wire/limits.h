@@ -5,10 +5,9 @@
 enum {
 	WIRE_FRAME_MAX = 32 * 1024, /* payload of one frame */
 	WIRE_WINDOW = 256 * 1024,   /* credit of one channel at its start, and the most there is */
-	WIRE_EXEC_MAX =
-		2 * 1024 * 1024 + 128 * 1024 + 2 * 1024, /* one EXEC message, all its frames */
-	WIRE_ARGS_MAX = 16384,                           /* arguments of one EXEC */
-	WIRE_ENV_MAX = 4096,                             /* environment entries of one EXEC */
+	WIRE_EXEC_MAX = 2 * 1024 * 1024 + 128 * 1024, /* one EXEC message, all its frames */
+	WIRE_ARGS_MAX = 16384,                        /* arguments of one EXEC */
+	WIRE_ENV_MAX = 4096,                          /* environment entries of one EXEC */
 	WIRE_ARG_LEN_MAX =
 		131071,         /* one argument or entry (the kernel's MAX_ARG_STRLEN less NUL) */
 	WIRE_STREAMS_MAX = 256, /* open at once in one guest */
@@ -18,6 +17,8 @@ enum {
 	WIRE_TEXT_MAX = 1023,   /* messages for people */
 	WIRE_RELEASE_MAX = 127, /* kernel release */
 	COPY_EXTENT_MAX = 1024 * 1024, /* one extent of a copy stream */
+	COPY_NAME_MAX = 255,           /* one component of a path in a copy stream */
+	COPY_LINKS_MAX = 262144,       /* HARD may name one of the first so many FILEs */
 	DOOR_CLIENTS_MAX = 320,        /* connections to one supervisor */
 	DOOR_JOBS_MAX = 64,            /* detached jobs remembered by one supervisor */
 	DOOR_JOB_RING = 256 * 1024,    /* output kept of each */

@@ -2,7 +2,10 @@
  * message which does not fit leaves no half frame behind. */
 #include "wire/msg.h"
 
-enum { SMALL = 16384 };
+enum {
+	SMALL = 16384,
+	ID_MAX = 250, /* what fits into ATTACH and JOB_IS; no id is so long */
+};
 
 static int framed(struct buf *out, uint32_t stream, enum wire_type type, const struct wr *w)
 {
@@ -35,6 +38,15 @@ static void put_cut(struct wr *w, const char *s, size_t max)
 	memcpy(cut, s, len);
 	cut[len] = '\0';
 	wr_str(w, cut);
+}
+
+/* A text that the parser would refuse is refused here, before the peer ends the conversation. */
+static void put_max(struct wr *w, const char *s, size_t max)
+{
+	if (s && strlen(s) > max)
+		w->bad = true;
+	else
+		wr_str(w, s);
 }
 
 int wire_hello_add(struct buf *out, const struct wire_hello *m)
@@ -73,8 +85,8 @@ int wire_config_add(struct buf *out, const struct wire_config *m)
 	struct wr w = wr_init(b, sizeof(b));
 
 	wr_be64(&w, m->realtime_ns);
-	wr_str(&w, m->hostname);
-	wr_str(&w, m->workdir);
+	put_max(&w, m->hostname, WIRE_NAME_MAX);
+	put_max(&w, m->workdir, WIRE_PATH_MAX);
 	return framed(out, 0, WIRE_CONFIG, &w);
 }
 
@@ -137,7 +149,7 @@ int wire_text_add(struct buf *out, uint32_t stream, enum wire_type type, const c
 	uint8_t b[WIRE_TEXT_MAX + 8];
 	struct wr w = wr_init(b, sizeof(b));
 
-	put_cut(&w, s, WIRE_TEXT_MAX);
+	put_cut(&w, s, type == WIRE_FAIL ? WIRE_TEXT_MAX : ID_MAX);
 	return framed(out, stream, type, &w);
 }
 
@@ -157,6 +169,17 @@ int wire_empty_add(struct buf *out, uint32_t stream, enum wire_type type)
 	return wire_frame_add(out, stream, type, 0, NULL, 0);
 }
 
+static void put_list(struct wr *w, const char **v, uint32_t n, uint32_t max)
+{
+	uint32_t i;
+
+	wr_be32(w, n);
+	if (n > max)
+		w->bad = true;
+	for (i = 0; i < n && !w->bad; i++)
+		put_max(w, v[i], WIRE_ARG_LEN_MAX);
+}
+
 static size_t list_size(const char **v, uint32_t n)
 {
 	size_t total = 4;
@@ -171,7 +194,6 @@ int wire_exec_put(struct buf *out, const struct wire_exec *m)
 {
 	size_t need = 10 + strlen(m->user) + 5 + strlen(m->cwd) + 5 + list_size(m->argv, m->argc) +
 		      list_size(m->env, m->envc);
-	uint32_t i;
 	struct wr w;
 	void *to;
 
@@ -185,14 +207,10 @@ int wire_exec_put(struct buf *out, const struct wire_exec *m)
 	wr_be16(&w, m->rows);
 	wr_be16(&w, m->cols);
 	wr_be32(&w, m->timeout_ms);
-	wr_str(&w, m->user);
-	wr_str(&w, m->cwd);
-	wr_be32(&w, m->argc);
-	for (i = 0; i < m->argc; i++)
-		wr_str(&w, m->argv[i]);
-	wr_be32(&w, m->envc);
-	for (i = 0; i < m->envc; i++)
-		wr_str(&w, m->env[i]);
+	put_max(&w, m->user, WIRE_USER_MAX);
+	put_max(&w, m->cwd, WIRE_PATH_MAX);
+	put_list(&w, m->argv, m->argc, WIRE_ARGS_MAX);
+	put_list(&w, m->env, m->envc, WIRE_ENV_MAX);
 	if (!wr_ok(&w))
 		return -ENOBUFS;
 	buf_added(out, w.n);
@@ -273,9 +291,9 @@ int wire_copy_add(struct buf *out, uint32_t stream, enum wire_type type, const s
 	struct wr w = wr_init(b, sizeof(b));
 
 	wr_be16(&w, m->flags);
-	wr_str(&w, m->path);
-	wr_str(&w, m->name);
-	wr_str(&w, m->user);
+	put_max(&w, m->path, WIRE_PATH_MAX);
+	put_max(&w, m->name, WIRE_PATH_MAX);
+	put_max(&w, m->user, WIRE_USER_MAX);
 	return framed(out, stream, type, &w);
 }
 

@@ -1,25 +1,37 @@
 /* Orders: fields in the order of one table. */
 #include "wire/order.h"
 
+/* What the parser would not take is not written. */
+static void put_text(struct wr *w, const char *s)
+{
+	if (s && strlen(s) > WIRE_PATH_MAX)
+		w->bad = true;
+	else
+		wr_str(w, s);
+}
+
 int wire_order_put(struct buf *out, const struct wire_order *m)
 {
-	uint8_t *to = buf_room(out, ORDER_MAX);
+	size_t max = MIN(buf_space(out), (size_t)ORDER_MAX);
+	uint8_t *to = buf_room(out, max);
 	struct wr w;
 	uint32_t i;
 
 	if (!to)
 		return -ENOMEM;
-	w = wr_init(to, ORDER_MAX);
+	w = wr_init(to, max);
 	wr_be32(&w, ORDER_MAGIC);
-#define X(n) wr_str(&w, m->n);
+#define X(n) put_text(&w, m->n);
 	ORDER_TEXTS(X)
 #undef X
 #define X(n) wr_be64(&w, m->n);
 	ORDER_NUMBERS(X)
 #undef X
 	wr_be32(&w, m->n_qemu_files);
+	if (m->n_qemu_files > ORDER_LIST_MAX)
+		return -ENOBUFS;
 	for (i = 0; i < m->n_qemu_files; i++)
-		wr_str(&w, m->qemu_files[i]);
+		put_text(&w, m->qemu_files[i]);
 	if (!wr_ok(&w))
 		return -ENOBUFS;
 	buf_added(out, w.n);

@@ -1,0 +1,22 @@
+#pragma once
+/* The orderly end: everybody out, disks written and unmounted, power off. */
+#include "guest/init/boot.h"
+#include "guest/init/loop.h"
+#include "guest/init/session.h"
+
+struct down {
+	struct timer t;
+	struct loop *loop;
+	struct port *port;
+	struct boot *boot;
+	struct sessions *sessions;
+	uint64_t deadline; /* loop_now() at which the power goes off in any case */
+	int step;          /* 0: not begun */
+};
+
+/* Ask every process to end (SIGTERM), insist after half the time (SIGKILL). Returns; the rest happens
+ * when the last process is reaped or the time is over. A second call is ignored. */
+void down_begin(struct down *d, uint32_t deadline_ms);
+
+/* No process is left but us. */
+void down_all_gone(struct down *d);

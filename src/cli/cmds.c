@@ -1,0 +1,76 @@
+/* The list of commands, and the names that users of sbx may try and bac does not have yet. */
+#include "cli/cmds.h"
+
+const struct cmd *cmds_all(void)
+{
+	static const struct cmd *const list[] = {
+		&run_cmd,        &create_cmd,  &exec_cmd,     &ls_cmd,       &inspect_cmd,
+		&stop_cmd,       &rm_cmd,      &prune_cmd,    &cp_cmd,       &logs_cmd,
+		&template_cmd,   &kernel_cmd,  &settings_cmd, &diagnose_cmd, &reset_cmd,
+		&completion_cmd, &version_cmd, &manual_cmd,
+	};
+	static struct cmd all[ARRAY_SIZE(list) + 1];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(list); i++)
+		all[i] = *list[i];
+	return all;
+}
+
+static const char *const not_built[] = {
+	/* commands */
+	"attach",
+	"daemon",
+	"env",
+	"kit",
+	"login",
+	"logout",
+	"mcp",
+	"mount",
+	"move",
+	"policy",
+	"ports",
+	"secret",
+	"setup",
+	"skills",
+	"tui",
+	"ttl",
+	"umount",
+	"volume",
+	"audit",
+	"batch",
+	"guard",
+	/* options */
+	"--allow-network",
+	"--branch",
+	"--clone",
+	"--deny-network",
+	"--detach-keys",
+	"--kit",
+	"--kit-arg",
+	"--kit-args-file",
+	"--network",
+	"--privileged",
+	"--profile",
+	"--publish",
+	"--pull",
+	"--skills",
+	"--read-only",
+	"--hide",
+	"--protect",
+	"--filter",
+	"--preserve-secrets",
+	"--upload",
+	"--cloud",
+	"--model",
+};
+
+int cmds_not_built(const char *name, struct err *e)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(not_built); i++)
+		if (streq(not_built[i], name))
+			return err_set(e, -ENOTSUP, "'%s' is not built yet in this bac", name);
+	return 0;
+}

@@ -1,0 +1,424 @@
+/* bac create and bac run: make a sandbox, or come back to it. */
+#include <limits.h>
+#include <sched.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cmds.h"
+#include "cli/disk.h"
+#include "cli/exec.h"
+#include "image/image.h"
+#include "io/fd.h"
+
+struct create_args {
+	const char *name, *tmpl, *accel;
+	uint32_t cpus;
+	uint64_t memory;
+	bool quiet, detached;
+	struct opt_list env, env_file;
+};
+
+#define O(kind, field, letter, name, arg, help) \
+	{ \
+		name, letter, kind, offsetof(struct create_args, field), arg, help \
+	}
+#define COMMON \
+	O(OPT_STR, name, 0, "name", "NAME", "name of the sandbox (default: AGENT-FOLDER)"), \
+		O(OPT_STR, tmpl, 't', "template", "TEMPLATE", \
+		  "template to start from (default: default)"), \
+		O(OPT_U32, cpus, 0, "cpus", "N", "processors; 0: all of the host's"), \
+		O(OPT_SIZE, memory, 'm', "memory", "SIZE", \
+		  "memory, as in 512m or 8g (default: half of the host's, at most 32g)"), \
+		O(OPT_STR, accel, 0, "accel", "kvm|tcg", \
+		  "accelerator (default: KVM where it works, else emulation)")
+/* clang-format off */
+static const struct opt create_opts[] = {
+	COMMON,
+	O(OPT_FLAG, quiet, 'q', "quiet", NULL, "print nothing but errors"),
+};
+static const struct opt run_opts[] = {
+	COMMON,
+	O(OPT_LIST, env, 'e', "env", "NAME[=VALUE]", "set a variable for this session; repeatable"),
+	O(OPT_LIST, env_file, 0, "env-file", "FILE", "read variables from a file; repeatable"),
+	O(OPT_FLAG, detached, 'd', "detached", NULL, "print the sandbox's id and return"),
+};
+/* clang-format on */
+
+enum { MEMORY_MIN = 128 * 1024 * 1024 };
+
+static const char *const agents[] = { "shell" };
+
+static bool is_agent(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(agents); i++)
+		if (streq(agents[i], word))
+			return true;
+	return false;
+}
+
+static const char *const later_agents[] = { "claude", "codex",        "copilot", "cursor",
+					    "gemini", "opencode",     "pi",      "droid",
+					    "kiro",   "docker-agent", "devin" };
+
+static int check_agent(const char *word, struct err *e)
+{
+	size_t i;
+
+	if (is_agent(word))
+		return 0;
+	for (i = 0; i < ARRAY_SIZE(later_agents); i++)
+		if (streq(later_agents[i], word))
+			return err_set(e, -ENOTSUP,
+				       "the agent '%s' is not built yet in this bac; use 'shell'",
+				       word);
+	if (strchr(word, '/') || strstr(word, "git+"))
+		return err_set(
+			e, -ENOTSUP,
+			"kits ('%.60s') are not built yet in this bac; use the agent 'shell'",
+			word);
+	return err_set(e, -EINVAL, "unknown agent '%.60s'; use 'shell'", word);
+}
+
+/* shell-FOLDER, from the current folder. */
+static void default_name(const char *agent, char *dst, size_t max)
+{
+	char cwd[PATH_MAX], raw[PATH_MAX + 64];
+	const char *base = "home";
+
+	if (getcwd(cwd, sizeof(cwd)) && strrchr(cwd, '/')[1])
+		base = strrchr(cwd, '/') + 1;
+	(void)snprintf(raw, sizeof(raw), "%s-%s", agent, base);
+	text_to_name(dst, max, raw);
+}
+
+static uint32_t host_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) < 0)
+		return 1;
+	return (uint32_t)MAX(CPU_COUNT(&set), 1);
+}
+
+static uint64_t host_memory(void)
+{
+	struct sysinfo si;
+
+	return sysinfo(&si) < 0 ? (uint64_t)2 << 30 : (uint64_t)si.totalram * si.mem_unit;
+}
+
+static int limits(const struct create_args *o, struct sandbox *b, struct err *e)
+{
+	const uint64_t host = host_memory(), cap = (uint64_t)32 << 30;
+	uint64_t most = MAX(host / 4 * 3, (uint64_t)512 << 20);
+	char a[32], m[32];
+
+	b->cpus = o->cpus ? o->cpus : host_cpus();
+	if (b->cpus > 64)
+		return err_set(e, -EINVAL, "--cpus: %u is too many (64 at most)", b->cpus);
+	b->memory = o->memory ? o->memory : MAX(MIN(host / 2, cap), (uint64_t)MEMORY_MIN);
+	b->memory &= ~(uint64_t)0xfffff;
+	if (b->memory < MEMORY_MIN)
+		return err_set(e, -EINVAL, "--memory: %s is too little (128 MiB at least)",
+			       text_from_size(a, sizeof(a), o->memory));
+	if (b->memory > most)
+		return err_set(e, -EINVAL, "--memory: %s is too much; this machine allows %s",
+			       text_from_size(a, sizeof(a), b->memory),
+			       text_from_size(m, sizeof(m), most));
+	return 0;
+}
+
+static int describe(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
+		    struct sandbox *b, struct err *e)
+{
+	struct image_template t = { 0 };
+	const char *fault = text_name_fault(name);
+	int r;
+
+	if (fault)
+		return err_set(e, -EINVAL, "the name '%.80s' %s", name, fault);
+	r = limits(o, b, e);
+	if (r == 0)
+		r = setting_number(c->state, "sandbox.disk.size", &b->disk, e);
+	if (r == 0 && b->disk < ((uint64_t)256 << 20))
+		r = err_set(e, -EINVAL, "sandbox.disk.size: at least 256m");
+	if (r == 0)
+		r = image_template_find(c->dirs.cache, o->tmpl ? o->tmpl : "default", &t, e);
+	if (r < 0)
+		return r;
+	b->name = strdup(name);
+	b->agent = strdup(agent);
+	b->tmpl = strdup(t.digest);
+	b->tmpl_tag = strdup(o->tmpl ? o->tmpl : "default");
+	b->workdir = strdup(t.workdir ? t.workdir : "/home/agent");
+	image_template_done(&t);
+	if (!b->name || !b->agent || !b->tmpl || !b->tmpl_tag || !b->workdir)
+		return err_errno(e, -ENOMEM, "cannot create '%s'", name);
+	return 0;
+}
+
+static int fill(struct ctx *c, const struct sandbox *b, struct err *e)
+{
+	_free_ char *dir = state_dir(c->state, b->id);
+	_free_ char *disk = dir ? dirs_join(dir, "disk.img") : NULL;
+	int r;
+
+	if (!disk)
+		return err_errno(e, -ENOMEM, "cannot create '%s'", b->name);
+	r = disk_make(disk, b->disk & ~(uint64_t)0xfffff, e);
+	return r == 0 ? state_made(c->state, b, e) : r;
+}
+
+/* Made and started, or nothing is left. b is filled in. */
+static int create(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
+		  struct sandbox *b, struct door *ret, struct err *e)
+{
+	struct start_opts so = { .accel = o->accel };
+	struct err undo = { 0 };
+	_close_ int keep = -1;
+	int r, lock = -1;
+
+	r = describe(c, o, agent, name, b, e);
+	if (r == 0)
+		r = state_add(c->state, b, &lock, e);
+	if (r < 0)
+		return r;
+	keep = dup(lock);
+	r = fill(c, b, e);
+	if (r == 0)
+		r = start_locked(c, b, &so, take_fd(&lock), ret, e);
+	else
+		lock = fd_close(lock);
+	if (r < 0) {
+		_free_ char *run_dir = ctx_run_dir(c, b->id);
+
+		if (run_dir)
+			(void)dirs_remove(-1, run_dir);
+		if (state_remove(c->state, b, &undo) < 0)
+			say("%s", undo.msg);
+	}
+	return r;
+}
+
+static int no_paths(const struct args *args, size_t first, struct err *e)
+{
+	if (args->n > first)
+		return err_set(e, -ENOTSUP,
+			       "workspaces ('%.80s') are not built yet in this bac: leave the path "
+			       "out, and copy files with 'bac cp'",
+			       args->v[first]);
+	return 0;
+}
+
+static int check_accel(const char *accel, struct err *e)
+{
+	if (accel && !streq(accel, "kvm") && !streq(accel, "tcg"))
+		return err_set(e, -EINVAL, "--accel: '%.40s' is neither kvm nor tcg", accel);
+	return 0;
+}
+
+static int run_create(void *opt, struct args *args, struct err *e)
+{
+	struct create_args *o = opt;
+	struct sandbox b = { 0 };
+	char name[64];
+	struct door d;
+	struct ctx c;
+	int r;
+
+	r = check_agent(args->v[0], e);
+	if (r == 0)
+		r = no_paths(args, 1, e);
+	if (r == 0)
+		r = check_accel(o->accel, e);
+	if (r < 0)
+		return r;
+	default_name(args->v[0], name, sizeof(name));
+	r = ctx_open(&c, e);
+	if (r == 0)
+		r = create(&c, o, args->v[0], o->name ? o->name : name, &b, &d, e);
+	if (r == 0) {
+		door_done(&d);
+		if (!o->quiet)
+			(void)printf(
+				"Created sandbox '%s' (%s). Enter it with: bac exec -it %s bash\n",
+				b.name, b.id, b.name);
+		r = flush_out(e);
+	}
+	sandbox_done(&b);
+	ctx_done(&c);
+	return r;
+}
+
+const struct cmd create_cmd = {
+	.name = "create",
+	.usage = "[OPTIONS] AGENT",
+	.brief = "create a sandbox and start it",
+	.text = "AGENT is shell. The sandbox has a disk of its own (setting sandbox.disk.size) and "
+		"stops by\n"
+		"itself when nobody has used it for a while (setting sandbox.idleTimeout).",
+	.opts = create_opts,
+	.n_opts = ARRAY_SIZE(create_opts),
+	.min_args = 1,
+	.max_args = SIZE_MAX,
+	.size = sizeof(struct create_args),
+	.run = run_create,
+};
+
+/* ---- run ---- */
+
+static int only_for_new(const struct create_args *o, struct err *e)
+{
+	const char *which = o->tmpl     ? "--template"
+			    : o->memory ? "--memory"
+			    : o->cpus   ? "--cpus"
+					: NULL;
+
+	if (!which)
+		return 0;
+	return err_set(e, -EINVAL, "%s can only be used when creating a new sandbox", which);
+}
+
+/* The agent's own command; arguments after "--" are added if the first is an option, else they take its place. */
+static int run_agent(struct door *d, const struct sandbox *b, struct create_args *o,
+		     const char **extra, size_t n_extra, struct err *e)
+{
+	const char **argv = calloc(n_extra + 3, sizeof(*argv));
+	struct envs env = { 0 };
+	struct exec_spec x = { .box = b, .env = &env, .argv = argv };
+	const char *term = getenv("TERM");
+	char entry[128];
+	size_t i;
+	int r = 0;
+
+	if (!argv)
+		return err_errno(e, -ENOMEM, "cannot run '%s'", b->name);
+	if (!n_extra || extra[0][0] == '-') {
+		argv[x.argc++] = "bash";
+		argv[x.argc++] = "-l";
+	}
+	for (i = 0; i < n_extra; i++)
+		argv[x.argc++] = extra[i];
+	x.input = true;
+	x.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+	if (x.tty && term) {
+		(void)snprintf(entry, sizeof(entry), "TERM=%s", term);
+		r = envs_add(&env, entry, e);
+	}
+	if (r == 0)
+		r = envs_collect(&env, &o->env_file, &o->env, e);
+	if (r == 0)
+		r = exec_over(d, &x, e);
+	envs_done(&env);
+	free(argv);
+	return r;
+}
+
+struct target {
+	const char *agent;
+	char name[64];
+};
+
+/* What the first word and --name mean: an agent, or (deprecated) a sandbox's name. */
+static int find_target(struct ctx *c, const struct create_args *o, const char *word,
+		       struct target *t, struct sandbox *b, bool *ret_there, struct err *e)
+{
+	struct err none = { 0 };
+	int r;
+
+	*ret_there = false;
+	if (word && !is_agent(word) && !o->name && state_get(c->state, word, b, &none) == 0) {
+		say("'bac run %s' is deprecated; use 'bac run --name %s'", word, word);
+		*ret_there = true;
+		return 0;
+	}
+	t->agent = word ? word : "shell";
+	if (word) {
+		r = check_agent(word, e);
+		if (r < 0)
+			return r;
+	}
+	if (!word && !o->name)
+		return err_set(e, -EINVAL, "run: name an agent (shell), or a sandbox with --name");
+	default_name(t->agent, t->name, sizeof(t->name));
+	r = state_get(c->state, o->name ? o->name : t->name, b, &none);
+	if (r == 0 && word && !streq(b->agent, word))
+		return err_set(e, -EINVAL, "sandbox '%s' was made for the agent '%s', not '%s'",
+			       b->name, b->agent, word);
+	*ret_there = r == 0;
+	if (r == -ENOENT && !word)
+		return err_set(e, r, "%s", none.msg);
+	return r == 0 || r == -ENOENT ? 0 : err_set(e, r, "%s", none.msg);
+}
+
+static int open_target(struct ctx *c, struct create_args *o, const char *word, struct sandbox *b,
+		       struct door *d, struct err *e)
+{
+	struct start_opts so = { .accel = o->accel };
+	struct target t = { 0 };
+	bool there;
+	int r;
+
+	r = find_target(c, o, word, &t, b, &there, e);
+	if (r == 0 && there)
+		r = only_for_new(o, e);
+	if (r < 0)
+		return r;
+	return there ? start_sandbox(c, b, &so, d, e)
+		     : create(c, o, t.agent, o->name ? o->name : t.name, b, d, e);
+}
+
+static int run_run(void *opt, struct args *args, struct err *e)
+{
+	size_t before = MIN(args->dashes, args->n);
+	struct create_args *o = opt;
+	struct sandbox b = { 0 };
+	struct door d;
+	struct ctx c;
+	int r;
+
+	if (before > 1)
+		return err_set(e, -ENOTSUP,
+			       "workspaces ('%.80s') are not built yet in this bac: leave the path "
+			       "out, and copy files with 'bac cp'",
+			       args->v[1]);
+	r = check_accel(o->accel, e);
+	if (r < 0)
+		return r;
+	r = ctx_open(&c, e);
+	if (r == 0)
+		r = open_target(&c, o, before ? args->v[0] : NULL, &b, &d, e);
+	if (r == 0 && o->detached) {
+		(void)printf("%s\n", b.id);
+		r = flush_out(e);
+		door_done(&d);
+	} else if (r == 0) {
+		r = run_agent(&d, &b, o, (const char **)args->v + before, args->n - before, e);
+		door_done(&d);
+	}
+	sandbox_done(&b);
+	ctx_done(&c);
+	return r;
+}
+
+const struct cmd run_cmd = {
+	.name = "run",
+	.usage = "[OPTIONS] [AGENT] [-- ARG...]",
+	.brief = "create a sandbox unless it is there, start it, and enter it",
+	.text = "AGENT is shell. Run again in the same folder, it comes back to the same sandbox; "
+		"--name\n"
+		"chooses one by name. Arguments after -- are added to the agent's command if the "
+		"first is an\n"
+		"option, and take its place otherwise. Workspaces are not built yet: the sandbox "
+		"does not see\n"
+		"the current folder.",
+	.opts = run_opts,
+	.n_opts = ARRAY_SIZE(run_opts),
+	.min_args = 0,
+	.max_args = SIZE_MAX,
+	.size = sizeof(struct create_args),
+	.run = run_run,
+};

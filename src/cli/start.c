@@ -1,0 +1,382 @@
+/* Starting a sandbox: decide how (accelerator, kernel, limits), write the orders, start a supervisor that
+ * inherits the lock, wait for its word.
+ *
+ * The lock makes it safe for twenty commands at once: one gets it and starts, the others find it taken and
+ * wait at the door. A boot that hangs is tried once more, silently; a second time it is an error. */
+#include "cli/start.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "image/image.h"
+#include "io/fd.h"
+#include "sys/lock.h"
+#include "sys/scope.h"
+#include "sys/spawn.h"
+#include "vm/vm.h"
+#include "wire/order.h"
+
+enum { BUSY_MS = 20000, GREET_MS = 5000, BOOT_PATIENCE = 8 };
+
+/* All that the orders borrow from. */
+struct plan {
+	struct image_template tmpl;
+	struct image_kernel kernel;
+	struct vm_probe probe;
+	char *dir, *run_dir, *disk, *qemu, *machine, *init;
+	uint64_t boot_ms, stop_ms, idle_ms;
+	bool kvm;
+};
+
+static void plan_done(struct plan *p)
+{
+	image_template_done(&p->tmpl);
+	image_kernel_done(&p->kernel);
+	vm_probe_done(&p->probe);
+	free(p->dir);
+	free(p->run_dir);
+	free(p->disk);
+	free(p->qemu);
+	free(p->machine);
+	free(p->init);
+}
+
+static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
+{
+	_free_ char *qemu = NULL;
+	int r;
+
+	r = setting_number(c->state, "vm.bootTimeout", &p->boot_ms, e);
+	if (r == 0)
+		r = setting_number(c->state, "sandbox.stopTimeout", &p->stop_ms, e);
+	if (r == 0)
+		r = setting_number(c->state, "sandbox.idleTimeout", &p->idle_ms, e);
+	if (r == 0)
+		r = setting_get(c->state, "vm.machine", &p->machine, NULL, e);
+	if (r == 0)
+		r = setting_get(c->state, "vm.qemu", &qemu, NULL, e);
+	return r < 0 ? r : vm_find_qemu(qemu, &p->qemu, e);
+}
+
+static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	_free_ char *want = NULL;
+	int r;
+
+	p->init = dirs_join(c->dirs.libexec, "bac-init");
+	if (!p->init)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	r = setting_get(c->state, "vm.kernel", &want, NULL, e);
+	if (r == 0)
+		r = image_template_find(c->dirs.cache, b->tmpl, &p->tmpl, e);
+	if (r < 0)
+		return r;
+	return image_kernel_find(c->dirs.cache, p->init, streq(want, "auto") ? NULL : want,
+				 p->tmpl.kernel, &p->kernel, e);
+}
+
+static int choose_accel(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
+			struct plan *p, struct err *e)
+{
+	_free_ char *accel = NULL;
+	uint64_t require;
+	int r;
+
+	r = setting_get(c->state, "vm.accel", &accel, NULL, e);
+	if (r == 0)
+		r = setting_number(c->state, "vm.requireKvm", &require, e);
+	if (r == 0)
+		r = vm_probe(c->dirs.cache, NULL, p->qemu, p->kernel.vmlinux, p->kernel.initrd,
+			     false, &p->probe, e);
+	if (r < 0)
+		return r;
+	if (o->accel) {
+		free(accel);
+		accel = strdup(o->accel);
+		if (!accel)
+			return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	}
+	p->kvm = p->probe.kvm && !streq(accel, "tcg");
+	if (p->kvm)
+		return 0;
+	if (require)
+		return err_set(e, -ENOTSUP,
+			       "cannot start '%s': the setting vm.requireKvm forbids emulation, "
+			       "and KVM is not used: %s",
+			       b->name, p->probe.kvm ? "emulation was asked for" : p->probe.why);
+	if (streq(accel, "kvm"))
+		return err_set(e, -ENOTSUP, "cannot start '%s' with KVM: %s", b->name,
+			       p->probe.why);
+	if (!o->quiet)
+		say("warning: '%s' runs emulated: slow, and a weaker wall than KVM (%s)", b->name,
+		    p->probe.kvm ? "asked for" : p->probe.why);
+	return 0;
+}
+
+static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	p->dir = state_dir(c->state, b->id);
+	p->run_dir = ctx_run_dir(c, b->id);
+	p->disk = p->dir ? dirs_join(p->dir, "disk.img") : NULL;
+	if (!p->dir || !p->run_dir || !p->disk)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	if (dirs_make(p->run_dir) < 0)
+		return err_errno(e, -errno, "cannot make %s", p->run_dir);
+	if (access(p->disk, R_OK | W_OK) < 0)
+		return err_errno(e, -errno, "cannot start '%s': its disk %s", b->name, p->disk);
+	return 0;
+}
+
+/* The orders as a memory file. */
+static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_fd, struct err *e)
+{
+	struct wire_order o = { .id = b->id,
+				.name = b->name,
+				.dir = p->dir,
+				.run_dir = p->run_dir,
+				.root_image = p->tmpl.root,
+				.disk_image = p->disk,
+				.kernel = p->kernel.vmlinux,
+				.initrd = p->kernel.initrd,
+				.cmdline = "",
+				.qemu = p->qemu,
+				.machine = p->machine,
+				.workdir = b->workdir,
+				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,
+				.cpus = b->cpus,
+				.memory = b->memory,
+				.disk_size = b->disk,
+				.tsc_khz = p->probe.tsc_khz,
+				.boot_ms = p->boot_ms,
+				.stop_ms = p->stop_ms,
+				.idle_ms = p->idle_ms,
+				.qemu_files = (const char **)p->probe.qemu_files,
+				.n_qemu_files = (uint32_t)p->probe.n_qemu_files };
+	struct buf out = BUF_INIT(ORDER_MAX);
+	_close_ int fd = memfd_create("bac-orders", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : wire_order_put(&out, &o);
+
+	if (r == 0)
+		r = fd_write_all(fd, buf_data(&out), out.n);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	buf_done(&out);
+	if (r < 0)
+		return err_errno(e, r, "cannot write the supervisor's orders");
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+/* The words before the supervisor's name: a systemd scope, where there is a manager. NULL: none. */
+static char **scope_words(const struct sandbox *b)
+{
+	/* QEMU needs room beside the guest's memory: its code, translation buffer, device state. */
+	struct sys_scope scope = { .id = b->id,
+				   .text = b->name,
+				   .memory_max = b->memory + ((uint64_t)768 << 20),
+				   .tasks_max = 64 + b->cpus };
+	struct sys_systemd m;
+	char **words = NULL;
+
+	if (sys_systemd_find(&m) == 1) {
+		words = sys_scope_argv(&m, &scope);
+		sys_systemd_done(&m);
+	}
+	return words;
+}
+
+enum { WORDS_MAX = 32 };
+
+static int spawn(struct ctx *c, const struct sandbox *b, int orders, int lock, int ready,
+		 struct err *e)
+{
+	struct sys_fd fds[] = { { orders, 3 }, { lock, 4 }, { ready, 5 } };
+	_free_ char *prog = dirs_join(c->dirs.libexec, "bac-supervisor");
+	const char *argv[WORDS_MAX + 2] = { NULL };
+	struct sys_cmd cmd = { .argv = argv, .dir = "/", .fds = fds, .n_fds = 3, .outlives = true };
+	char **words = scope_words(b);
+	size_t n = 0;
+	int r;
+
+	for (; words && words[n] && n < WORDS_MAX; n++)
+		argv[n] = words[n];
+	argv[n] = prog;
+	r = prog ? sys_spawn(&cmd, NULL, NULL, e)
+		 : err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	sys_scope_free(words);
+	return r;
+}
+
+/* The supervisor's one line. 0: ready; 1: the boot hung; -Exxx with its text. */
+static int await(int fd, const struct sandbox *b, uint64_t deadline, struct err *e)
+{
+	char line[ERR_MSG_MAX + 2] = "";
+	size_t n = 0;
+
+	while (n < sizeof(line) - 1 && !strchr(line, '\n')) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t now = fd_now_ns();
+		ssize_t k;
+
+		if (now >= deadline)
+			return err_set(e, -ETIMEDOUT,
+				       "sandbox '%s' does not come up; see 'bac logs %s'", b->name,
+				       b->name);
+		if (poll(&p, 1, (int)MIN((deadline - now) / 1000000 + 1, (uint64_t)60000)) == 0)
+			continue;
+		k = read(fd, line + n, sizeof(line) - 1 - n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0)
+			break;
+		n += (size_t)k;
+	}
+	line[strcspn(line, "\n")] = '\0';
+	if (line[0] == 'R')
+		return 0;
+	if (!line[0])
+		(void)err_set(e, -EIO, "its supervisor ended without a word (see 'bac logs %s')",
+			      b->name);
+	else
+		(void)err_set(e, -EIO, "%s", line + 1);
+	(void)err_ctx(e, "cannot start '%s'", b->name);
+	return line[0] == 'H' ? 1 : e->code;
+}
+
+static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p, int lock,
+		   struct err *e)
+{
+	_close_ int orders = -1, mine = -1, theirs = -1;
+	int pipefd[2], r;
+
+	r = write_orders(b, p, &orders, e);
+	if (r < 0)
+		return r;
+	if (pipe2(pipefd, O_CLOEXEC) < 0)
+		return err_errno(e, -errno, "cannot start '%s'", b->name);
+	mine = pipefd[0];
+	theirs = pipefd[1];
+	r = spawn(c, b, orders, lock, theirs, e);
+	if (r < 0)
+		return r;
+	theirs = fd_close(theirs);
+	return await(mine, b, door_in_ms(p->boot_ms * BOOT_PATIENCE), e);
+}
+
+static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
+		     struct plan *p, struct err *e)
+{
+	int r;
+
+	if (b->lost)
+		return err_set(
+			e, -ENOENT,
+			"the directory of sandbox '%s' is gone; remove what is left with 'bac rm "
+			"%s'",
+			b->name, b->name);
+	r = plan_paths(c, b, p, e);
+	if (r == 0)
+		r = plan_settings(c, p, e);
+	if (r == 0)
+		r = plan_images(c, b, p, e);
+	return r < 0 ? r : choose_accel(c, b, o, p, e);
+}
+
+static int connect_ready(struct ctx *c, const struct sandbox *b, struct door *ret, struct err *e)
+{
+	int r = start_connect(c, b, door_in_ms(GREET_MS), ret, e);
+
+	return r > 0 ? err_set(e, -EPIPE,
+			       "sandbox '%s' ended right after its start (see 'bac logs %s')",
+			       b->name, b->name)
+		     : r;
+}
+
+int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
+		 struct door *ret, struct err *e)
+{
+	_cleanup_(plan_done) struct plan p = { 0 };
+	_close_ int lock = lock_fd;
+	int r;
+
+	last_run_settle(c, b);
+	r = make_plan(c, b, o, &p, e);
+	if (r == 0)
+		r = one_try(c, b, &p, lock, e);
+	if (r > 0)
+		r = one_try(c, b, &p, lock, e);
+	if (r > 0)
+		return e->code;
+	if (r == 0)
+		state_used(c->state, b->id);
+	return r < 0 ? r : connect_ready(c, b, ret, e);
+}
+
+int start_connect(struct ctx *c, const struct sandbox *b, uint64_t deadline, struct door *ret,
+		  struct err *e)
+{
+	_free_ char *run_dir = ctx_run_dir(c, b->id);
+	int r;
+
+	if (!run_dir)
+		return err_errno(e, -ENOMEM, "cannot reach '%s'", b->name);
+	r = door_open(run_dir, deadline, ret, e);
+	return r == -ENOENT || r == -ECONNREFUSED ? 1 : r;
+}
+
+/* It runs, or starts, or stops: wait at the door. 0: ready. 1: it is gone, try again. */
+static int join(struct ctx *c, const struct sandbox *b, struct door *ret, struct err *e)
+{
+	uint64_t boot_ms;
+	struct wire_frame f;
+	struct door d;
+	int r;
+
+	r = setting_number(c->state, "vm.bootTimeout", &boot_ms, e);
+	if (r == 0)
+		r = start_connect(c, b, door_in_ms(GREET_MS), &d, e);
+	if (r != 0)
+		return r;
+	r = wire_empty_add(&d.out, 0, WIRE_WAIT);
+	if (r == 0)
+		r = door_answer(&d, b->name, WIRE_DONE, door_in_ms(boot_ms * BOOT_PATIENCE), &f, e);
+	if (r == 0) {
+		*ret = d;
+		return 0;
+	}
+	door_done(&d);
+	return r == -ECANCELED || r == -EPIPE ? 1 : r;
+}
+
+int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
+		  struct door *ret, struct err *e)
+{
+	uint64_t deadline = door_in_ms(BUSY_MS);
+	struct timespec pause = { .tv_nsec = 10000000 };
+	int r, lock;
+
+	for (;;) {
+		r = join(c, b, ret, e);
+		if (r <= 0) {
+			if (r == 0)
+				state_used(c->state, b->id);
+			return r;
+		}
+		r = state_lock(c->state, b->id, 0, &lock);
+		if (r == 0)
+			return start_locked(c, b, o, lock, ret, e);
+		if (r != -EBUSY)
+			return err_errno(e, r, "cannot start '%s'", b->name);
+		if (fd_now_ns() > deadline)
+			return err_set(
+				e, r,
+				"sandbox '%s' is busy: another command works on it; try again",
+				b->name);
+		(void)nanosleep(&pause, NULL);
+	}
+}

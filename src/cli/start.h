@@ -1,0 +1,22 @@
+#pragma once
+/* Making sure that a sandbox runs. */
+#include "cli/door.h"
+
+/* Set by --accel: NULL, "kvm" or "tcg". */
+struct start_opts {
+	const char *accel;
+	bool quiet; /* no word about emulation */
+};
+
+/* Start it unless it runs, wait until its guest is ready, and connect. One supervisor however many
+ * commands try at once. 0, or -Exxx with a message. */
+int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
+		  struct door *ret, struct err *e) _must_check_;
+
+/* The same for a caller that holds the sandbox's lock: lock_fd is consumed. */
+int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
+		 struct door *ret, struct err *e) _must_check_;
+
+/* Connect if it runs; 1 if it does not. */
+int start_connect(struct ctx *c, const struct sandbox *b, uint64_t deadline, struct door *ret,
+		  struct err *e) _must_check_;

@@ -1,0 +1,87 @@
+/* SHA-256, by OpenSSL. */
+#include "image/digest.h"
+
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/fd.h"
+
+void image_digest_init(struct image_digest *d)
+{
+	d->ctx = EVP_MD_CTX_new();
+	d->r = d->ctx && EVP_DigestInit_ex(d->ctx, EVP_sha256(), NULL) == 1 ? 0 : -ENOMEM;
+}
+
+static void update(struct image_digest *d, const void *p, size_t n)
+{
+	if (d->r == 0 && EVP_DigestUpdate(d->ctx, p, n) != 1)
+		d->r = -EIO;
+}
+
+static void length(struct image_digest *d, char kind, uint64_t n)
+{
+	char head[32];
+	int len = snprintf(head, sizeof(head), "%c%llu:", kind, (unsigned long long)n);
+
+	update(d, head, (size_t)len);
+}
+
+void image_digest_bytes(struct image_digest *d, const void *p, size_t n)
+{
+	length(d, 'b', n);
+	update(d, p, n);
+}
+
+void image_digest_text(struct image_digest *d, const char *s)
+{
+	length(d, s ? 't' : 'n', s ? strlen(s) : 0);
+	if (s)
+		update(d, s, strlen(s));
+}
+
+void image_digest_file(struct image_digest *d, int dir, const char *path)
+{
+	_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	_free_ char *part = malloc(1 << 16);
+	struct stat st;
+	ssize_t n = 0;
+
+	if (d->r < 0)
+		return;
+	if (!part) {
+		d->r = -ENOMEM;
+		return;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		d->r = -errno;
+		return;
+	}
+	length(d, 'f', (uint64_t)st.st_size);
+	while ((n = fd_read_all(fd, part, 1 << 16)) > 0)
+		update(d, part, (size_t)n);
+	if (n < 0)
+		d->r = (int)n;
+}
+
+int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	unsigned char raw[EVP_MAX_MD_SIZE];
+	unsigned n = 0, i;
+
+	if (d->r == 0 && (EVP_DigestFinal_ex(d->ctx, raw, &n) != 1 || n != IMAGE_DIGEST_MAX / 2))
+		d->r = -EIO;
+	EVP_MD_CTX_free(d->ctx);
+	d->ctx = NULL;
+	if (d->r < 0)
+		return d->r;
+	for (i = 0; i < n; i++) {
+		hex[2 * i] = digits[raw[i] >> 4];
+		hex[2 * i + 1] = digits[raw[i] & 15];
+	}
+	hex[2 * n] = '\0';
+	return 0;
+}

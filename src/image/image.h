@@ -1,0 +1,94 @@
+#pragma once
+/* Templates (root file systems) and kernels, content-addressed under $XDG_CACHE_HOME/bac.
+ *
+ * cache/templates/<digest>/{root.erofs,template.json}, cache/kernels/<digest>/{vmlinux,modules.cpio,
+ * initrd-*,kernel.json}. A directory appears under its digest only when it is whole (made as .tmp-*,
+ * synced, renamed). The digest of a template names its inputs (recipe, suite, mirror, version of
+ * bac's builder), so that a second build with the same inputs finds it and does nothing; a fresh
+ * build of the same inputs gets a digest of its own, since sandboxes stand on the old one. The
+ * digest of a kernel names its content.
+ *
+ * A tag belongs to the newest template that has it; an older one is reached by digest. */
+#include "base/err.h"
+
+enum { IMAGE_DIGEST_MAX = 64 }; /* hex digits, without "sha256:" */
+
+struct image_template {
+	char digest[IMAGE_DIGEST_MAX + 1];
+	char inputs[IMAGE_DIGEST_MAX + 1]; /* what it was made from */
+	char *tag;                         /* "default" or "name:tag"; "" if a newer one has it */
+	char *root;                        /* path of root.erofs */
+	char *kernel;                      /* digest of the kernel that was made with it */
+	char *source;                      /* "debian trixie" */
+	char *user;                        /* "agent" */
+	char *workdir;                     /* "/home/agent/workspace" */
+	uint64_t size;                     /* bytes on disk */
+	int64_t created;                   /* seconds since 1970 */
+};
+void image_template_done(struct image_template *t);
+
+struct image_kernel {
+	char digest[IMAGE_DIGEST_MAX + 1];
+	char inputs[IMAGE_DIGEST_MAX + 1]; /* "" for a kernel that came with a template */
+	char *vmlinux;                     /* path */
+	char *initrd;                      /* path; NULL from image_kernel_ls() */
+	char *release;                     /* "6.12.118+deb13-cloud-amd64" */
+	char *kind;                        /* "debian" or "minimal" */
+	uint64_t size;
+	int64_t created;
+};
+void image_kernel_done(struct image_kernel *k);
+
+/* Called with one short line for each step, and for progress within one (percent 0 to 100, or -1). */
+struct image_progress {
+	void (*say)(void *user, const char *line, int percent);
+	void *user;
+};
+
+struct image_build {
+	const char *cache; /* cache directory (".../bac") */
+	const char *data;  /* data files: template/ and kernel/ (struct dirs) */
+	const char *init;  /* path of the guest's init program */
+	const char *
+		mirror; /* NULL or "": from the host's apt configuration, else mmdebstrap's own default */
+	const char *suite; /* NULL or "": "trixie" */
+	bool fresh;        /* build even if it is there */
+	const struct image_progress *progress;
+};
+
+/* The default template, and with it the Debian kernel. 0, or -Exxx with a message; answers in *ret
+ * (image_template_done()), *ret_made tells whether anything was built. Another build is waited for.
+ * SIGINT, SIGTERM and SIGHUP end it with -EINTR when nothing half made is left; the signal itself is
+ * delivered on return. */
+int image_template_build(const struct image_build *b, struct image_template *ret, bool *ret_made,
+			 struct err *e) _must_check_;
+
+/* By tag, or by digest (or an unambiguous prefix of 6 digits or more). -ENOENT with a message that
+ * says what to run if there is none. */
+int image_template_find(const char *cache, const char *ref, struct image_template *ret,
+			struct err *e) _must_check_;
+
+/* All, newest first; *ret is a heap array: done each, then free. */
+int image_template_ls(const char *cache, struct image_template **ret, size_t *ret_n, struct err *e)
+	_must_check_;
+
+/* Remove it, and Debian kernels that came with no template that is left. -EBUSY (with a message)
+ * while a process holds its lock: whoever uses a template keeps a shared flock() on root.erofs. */
+int image_template_rm(const char *cache, const char *digest, struct err *e) _must_check_;
+
+/* A minimal kernel from Debian's linux-source with a configuration of ours (a file). As
+ * image_template_build(). */
+int image_kernel_build(const struct image_build *b, const char *config, struct image_kernel *ret,
+		       bool *ret_made, struct err *e) _must_check_;
+
+/* The kernel to use. want is a digest (or prefix), a kind or a release; NULL: the minimal one if there
+ * is one, else the one that came with the template whose kernel's digest paired is (NULL: unknown),
+ * else the newest. The initrd is made if init has changed since; safe for many processes at once. */
+int image_kernel_find(const char *cache, const char *init, const char *want, const char *paired,
+		      struct image_kernel *ret, struct err *e) _must_check_;
+int image_kernel_ls(const char *cache, struct image_kernel **ret, size_t *ret_n, struct err *e)
+	_must_check_;
+
+/* Remove what builds that were killed left behind, if no build is under way. Silent: what resists is
+ * tried again the next time. */
+void image_sweep(const char *cache);

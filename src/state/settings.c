@@ -1,0 +1,179 @@
+/* The settings' table, and the value in force. */
+#include "state/settings.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/text.h"
+
+const struct setting settings[] = {
+	{ "sandbox.disk.size", SET_SIZE, "20g", "size of a new sandbox's disk (sparse)" },
+	{ "sandbox.idleTimeout", SET_MS, "30m",
+	  "stop a sandbox that nobody uses after this; 0: never" },
+	{ "sandbox.stopTimeout", SET_MS, "10s", "how long an orderly stop may take" },
+	{ "template.mirror", SET_TEXT, "",
+	  "Debian mirror for 'bac template build'; empty: the host's" },
+	{ "template.suite", SET_TEXT, "trixie", "Debian suite for 'bac template build'" },
+	{ "vm.accel", SET_TEXT, "auto", "auto, kvm or tcg (emulation)" },
+	{ "vm.bootTimeout", SET_MS, "60s", "how long a guest may take to come up" },
+	{ "vm.kernel", SET_TEXT, "auto", "auto, debian, minimal, or a kernel's digest" },
+	{ "vm.machine", SET_TEXT, "microvm", "QEMU machine: microvm or q35" },
+	{ "vm.qemu", SET_TEXT, "", "path of qemu-system-x86_64; empty: found in PATH" },
+	{ "vm.requireKvm", SET_BOOL, "false", "refuse to start without KVM, rather than emulate" },
+	{ NULL },
+};
+
+const struct setting *setting_find(const char *key, struct err *e)
+{
+	const struct setting *s;
+	const char *near;
+
+	for (s = settings; s->key; s++)
+		if (strcasecmp(s->key, key) == 0)
+			return s;
+	near = text_nearest(key, settings, (size_t)(s - settings), sizeof(*s));
+	if (near)
+		(void)err_set(e, -EINVAL, "unknown setting '%.80s' (did you mean '%s'?)", key,
+			      near);
+	else
+		(void)err_set(e, -EINVAL, "unknown setting '%.80s' (see 'bac settings ls')", key);
+	return NULL;
+}
+
+static int parse(const struct setting *s, const char *v, uint64_t *ret)
+{
+	static const struct {
+		const char *word;
+		uint64_t value;
+	} bools[] = { { "true", 1 }, { "false", 0 }, { "on", 1 },
+		      { "off", 0 },  { "1", 1 },     { "0", 0 } };
+	size_t i;
+
+	switch (s->kind) {
+	case SET_BOOL:
+		for (i = 0; i < ARRAY_SIZE(bools); i++)
+			if (streq(bools[i].word, v)) {
+				*ret = bools[i].value;
+				return 0;
+			}
+		return -EINVAL;
+	case SET_INT:
+		return text_u64(v, INT64_MAX, ret);
+	case SET_SIZE:
+		return text_size(v, ret);
+	case SET_MS:
+		return text_duration_ms(v, ret);
+	case SET_TEXT:
+		break;
+	}
+	*ret = 0;
+	return 0;
+}
+
+static const struct {
+	const char *key;
+	const char *words[5];
+} choices[] = {
+	{ "vm.accel", { "auto", "kvm", "tcg" } },
+	{ "vm.machine", { "microvm", "q35" } },
+};
+
+static int check_choice(const struct setting *s, const char *value, struct err *e)
+{
+	size_t i, k;
+
+	for (i = 0; i < ARRAY_SIZE(choices); i++) {
+		if (!streq(choices[i].key, s->key))
+			continue;
+		for (k = 0; choices[i].words[k]; k++)
+			if (streq(choices[i].words[k], value))
+				return 0;
+		return err_set(e, -EINVAL, "%s: '%.80s' is not one of its values (%s)", s->key,
+			       value, s->help);
+	}
+	return 0;
+}
+
+int setting_check(const struct setting *s, const char *value, struct err *e)
+{
+	static const char *const what[] = {
+		[SET_BOOL] = "true or false",
+		[SET_INT] = "a number",
+		[SET_SIZE] = "a size (as in 512m or 20g)",
+		[SET_MS] = "a duration (as in 90s or 1h30m)",
+		[SET_TEXT] = "text",
+	};
+	uint64_t v;
+
+	if (parse(s, value, &v) < 0)
+		return err_set(e, -EINVAL, "%s: '%.80s' is not %s", s->key, value, what[s->kind]);
+	if (strlen(value) > 1023)
+		return err_set(e, -EINVAL, "%s: the value is too long (1023 bytes)", s->key);
+	return check_choice(s, value, e);
+}
+
+/* vm.requireKvm -> BAC_VM_REQUIRE_KVM */
+static const char *from_env(const char *key)
+{
+	char var[128] = "BAC_";
+	size_t n = 4;
+
+	for (; *key && n + 2 < sizeof(var); key++) {
+		if (isupper((unsigned char)*key))
+			var[n++] = '_';
+		var[n++] = *key == '.' ? '_' : (char)toupper((unsigned char)*key);
+	}
+	var[n] = '\0';
+	return getenv(var);
+}
+
+int setting_get(struct state *st, const char *key, char **ret, const char **ret_source,
+		struct err *e)
+{
+	const struct setting *s = setting_find(key, e);
+	const char *source = "default", *env;
+	char *v = NULL;
+	int r;
+
+	if (!s)
+		return e->code;
+	env = from_env(s->key);
+	if (env) {
+		r = setting_check(s, env, e);
+		if (r < 0)
+			return err_ctx(e, "environment");
+		source = "env";
+	} else {
+		r = state_setting(st, s->key, &v, e);
+		if (r < 0)
+			return r;
+		if (v)
+			source = "override";
+	}
+	if (!v)
+		v = strdup(env ? env : s->standard);
+	if (!v)
+		return err_errno(e, -ENOMEM, "setting %s", s->key);
+	*ret = v;
+	if (ret_source)
+		*ret_source = source;
+	return 0;
+}
+
+int setting_number(struct state *st, const char *key, uint64_t *ret, struct err *e)
+{
+	const struct setting *s = setting_find(key, e);
+	_free_ char *v = NULL;
+	int r;
+
+	if (!s)
+		return e->code;
+	r = setting_get(st, key, &v, NULL, e);
+	if (r < 0)
+		return r;
+	if (parse(s, v, ret) < 0)
+		return err_set(e, -EINVAL,
+			       "%s: '%.80s' is not a valid value; run 'bac settings unset %s'",
+			       s->key, v, s->key);
+	return 0;
+}

@@ -1,0 +1,179 @@
+/* The state: what it promises after crashes. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "io/fd.h"
+#include "state/settings.h"
+#include "state/state.h"
+#include "sys/dirs.h"
+
+static char root[] = "/tmp/bac-test-state-XXXXXX";
+
+static struct state *must_open(struct buf *notes)
+{
+	struct err e = { 0 };
+	struct state *s = NULL;
+
+	buf_init(notes, STATE_NOTES_MAX);
+	if (state_open(root, &s, notes, &e) < 0)
+		fprintf(stderr, "%s\n", e.msg);
+	check(s);
+	return s;
+}
+
+static void add(struct state *s, const char *name, bool made)
+{
+	struct sandbox b = { .name = strdup(name),
+			     .agent = strdup("shell"),
+			     .tmpl = strdup("abc"),
+			     .tmpl_tag = strdup("default"),
+			     .workdir = strdup("/w"),
+			     .cpus = 1,
+			     .memory = 1 << 28,
+			     .disk = 1 << 30 };
+	struct err e = { 0 };
+	int lock = -1;
+
+	check(state_add(s, &b, &lock, &e) == 0);
+	check(state_is_locked(s, b.id));
+	if (made)
+		check(state_made(s, &b, &e) == 0);
+	(void)fd_close(lock);
+	check(!state_is_locked(s, b.id));
+	sandbox_done(&b);
+}
+
+static size_t count(struct state *s)
+{
+	struct err e = { 0 };
+	struct sandbox *v;
+	size_t n, i;
+
+	check(state_list(s, &v, &n, &e) == 0);
+	for (i = 0; i < n; i++)
+		sandbox_done(&v[i]);
+	free(v);
+	return n;
+}
+
+static void test_basics(void)
+{
+	struct err e = { 0 };
+	struct buf notes;
+	struct state *s = must_open(&notes);
+	struct sandbox b = { 0 }, twin = { .name = strdup("one"),
+					   .agent = strdup("shell"),
+					   .tmpl = strdup(""),
+					   .tmpl_tag = strdup(""),
+					   .workdir = strdup(""),
+					   .cpus = 1,
+					   .memory = 1,
+					   .disk = 1 };
+	uint64_t n;
+	int lock;
+
+	add(s, "one", true);
+	check(state_add(s, &twin, &lock, &e) == -EEXIST);
+	sandbox_done(&twin);
+	check(state_get(s, "one", &b, &e) == 0 && b.cpus == 1 && streq(b.workdir, "/w"));
+	sandbox_done(&b);
+	check(state_get(s, "two", &b, &e) == -ENOENT);
+	check(setting_number(s, "sandbox.idleTimeout", &n, &e) == 0 && n == 1800000);
+	check(state_setting_set(s, "vm.requireKvm", "true", &e) == 0);
+	check(!setting_find("vm.requireKwm", &e) && strstr(e.msg, "vm.requireKvm"));
+	check(setting_check(setting_find("vm.accel", &e), "xen", &e) < 0);
+	state_free(s);
+	buf_done(&notes);
+}
+
+/* A creator that died leaves a row and a directory; the next open clears them away. */
+static void test_half_made(void)
+{
+	struct buf notes;
+	struct state *s = must_open(&notes);
+
+	add(s, "half", false);
+	state_free(s);
+	s = must_open(&notes);
+	check(strstr(buf_str(&notes), "half-made sandbox 'half'"));
+	check(count(s) == 1);
+	add(s, "half", true);
+	check(count(s) == 2);
+	state_free(s);
+	buf_done(&notes);
+}
+
+static void cut(const char *db, const char *whole, size_t len)
+{
+	int fd = open(db, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	check(fd >= 0 && fd_write_all(fd, whole, len) == 0);
+	close(fd);
+}
+
+static void forget(const char *suffix)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/bac.db%s", root, suffix);
+	(void)unlink(path);
+}
+
+/* Cut the database at every length: nothing is lost, and a damage is said. */
+static void test_truncated(void)
+{
+	char db[128];
+	struct err e = { 0 };
+	struct buf notes;
+	struct state *s;
+	_free_ char *whole = NULL;
+	size_t len, at;
+	uint64_t kvm;
+
+	(void)snprintf(db, sizeof(db), "%s/bac.db", root);
+	check(fd_read_file(AT_FDCWD, db, 1 << 20, &whole, &len) == 0 && len >= 4096);
+	for (at = 0; at < len; at += at < 16 ? 1 : 509) {
+		forget("-wal");
+		forget("-shm");
+		cut(db, whole, at);
+		s = must_open(&notes);
+		check(count(s) == 2);
+		check(setting_number(s, "vm.requireKvm", &kvm, &e) == 0 && kvm == 1);
+		check(strstr(buf_str(&notes), at < 512 ? "found the sandbox" : "damaged"));
+		state_free(s);
+		buf_done(&notes);
+	}
+}
+
+static void test_lost_dir(void)
+{
+	struct err e = { 0 };
+	struct sandbox b = { 0 };
+	struct buf notes;
+	struct state *s = must_open(&notes);
+
+	check(state_get(s, "one", &b, &e) == 0 && !b.lost);
+	check(dirs_remove(state_sandboxes_fd(s), b.id) == 0);
+	sandbox_done(&b);
+	state_free(s);
+	s = must_open(&notes);
+	check(state_get(s, "one", &b, &e) == 0 && b.lost);
+	check(state_remove(s, &b, &e) == 0);
+	sandbox_done(&b);
+	check(count(s) == 1);
+	state_free(s);
+	buf_done(&notes);
+}
+
+int main(void)
+{
+	check(mkdtemp(root));
+	test_basics();
+	test_half_made();
+	test_truncated();
+	test_lost_dir();
+	check(dirs_remove(AT_FDCWD, root) == 0);
+	return 0;
+}

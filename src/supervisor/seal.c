@@ -1,0 +1,48 @@
+/* From here on, the supervisor may only do what it needs to serve: move bytes between descriptors that
+ * it has, accept clients, watch, signal and reap QEMU, and end. It can open nothing but what an already open
+ * directory lets it unlink, start nothing, connect to nothing. A guest that takes it over by a flaw in
+ * the parsers finds itself in that. */
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+
+#include "supervisor/sup.h"
+
+/* clang-format off */
+static const int allowed[] = {
+	/* bytes */
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvfrom),
+	SCMP_SYS(sendto), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close), SCMP_SYS(shutdown),
+	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(getsockopt), SCMP_SYS(fcntl), SCMP_SYS(ioctl),
+	/* the log and run.json, which are open */
+	SCMP_SYS(pwrite64), SCMP_SYS(pread64), SCMP_SYS(ftruncate), SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat), SCMP_SYS(lseek), SCMP_SYS(unlinkat),
+	/* waiting */
+	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(poll),
+	SCMP_SYS(timerfd_settime), SCMP_SYS(futex), SCMP_SYS(restart_syscall),
+	/* QEMU */
+	SCMP_SYS(pidfd_send_signal), SCMP_SYS(wait4), SCMP_SYS(waitid),
+	/* memory and time */
+	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise),
+	SCMP_SYS(mprotect), SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom),
+	/* ourselves */
+	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(geteuid), SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(exit), SCMP_SYS(exit_group),
+};
+/* clang-format on */
+
+int sup_seal(struct err *e)
+{
+	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	size_t i;
+	int r = 0;
+
+	if (!ctx)
+		return err_errno(e, -ENOMEM, "cannot seal the supervisor");
+	for (i = 0; i < ARRAY_SIZE(allowed) && r == 0; i++)
+		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
+	if (r == 0)
+		r = seccomp_load(ctx);
+	seccomp_release(ctx);
+	return r < 0 ? err_errno(e, r, "cannot seal the supervisor (seccomp)") : 0;
+}

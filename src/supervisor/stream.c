@@ -1,0 +1,316 @@
+/* Streams: frames carried between a client and the guest, under two numbers.
+ *
+ * The supervisor is no end of a stream: DATA and CREDIT pass as they are, so that client and guest govern each
+ * other and at most a window for each channel is ever held here. It keeps the books of both, because either may
+ * lie: the guest to fill our memory, a client to fill the guest's. */
+#include "supervisor/sup.h"
+
+struct stream *sup_stream_find(struct sup *s, uint32_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_streams; i++)
+		if (s->streams[i]->id == id)
+			return s->streams[i];
+	return NULL;
+}
+
+struct stream *sup_stream_of(struct client *c, uint32_t client_id)
+{
+	struct sup *s = c->sup;
+	unsigned i;
+
+	for (i = 0; i < s->n_streams; i++)
+		if (s->streams[i]->client == c && s->streams[i]->client_id == client_id)
+			return s->streams[i];
+	return NULL;
+}
+
+struct stream *sup_stream_new(struct sup *s, struct client *c, uint32_t client_id)
+{
+	struct stream *st;
+	unsigned i;
+
+	if (s->n_streams >= WIRE_STREAMS_MAX || c->streams >= SUP_CLIENT_STREAMS)
+		return NULL;
+	st = calloc(1, sizeof(*st));
+	if (!st)
+		return NULL;
+	st->id = ++s->next_stream;
+	st->client = c;
+	st->client_id = client_id;
+	for (i = 0; i < ARRAY_SIZE(st->flow); i++)
+		st->flow[i] = wire_flow_init();
+	c->streams++;
+	s->streams[s->n_streams++] = st;
+	sup_use_changed(s);
+	return st;
+}
+
+void sup_stream_end(struct sup *s, struct stream *st)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_streams; i++)
+		if (s->streams[i] == st)
+			break;
+	if (i == s->n_streams)
+		return;
+	s->streams[i] = s->streams[--s->n_streams];
+	if (st->client)
+		st->client->streams--;
+	free(st);
+	sup_use_changed(s);
+}
+
+static void give_credit(struct sup *s, struct stream *st, uint8_t chan, uint32_t n)
+{
+	uint8_t b[4];
+	struct wr w = wr_init(b, sizeof(b));
+
+	if (!n)
+		return;
+	wr_be32(&w, n);
+	sup_guest_frame(s, st->id, WIRE_CREDIT, chan, b, sizeof(b));
+}
+
+void sup_stream_orphan(struct sup *s, struct stream *st)
+{
+	uint8_t chan;
+
+	if (st->client)
+		st->client->streams--;
+	st->client = NULL;
+	sup_guest_frame(s, st->id, WIRE_HANGUP, 0, NULL, 0);
+	for (chan = 1; chan <= 2; chan++) {
+		struct wire_flow *f = &st->flow[chan];
+
+		give_credit(s, st, chan, WIRE_WINDOW - f->may_come);
+		f->may_come = WIRE_WINDOW;
+		f->owed = 0;
+	}
+}
+
+/* ---- from the guest ---- */
+
+static bool guest_data(struct sup *s, struct stream *st, const struct wire_frame *f)
+{
+	if (f->chan == 0 || !wire_flow_came(&st->flow[f->chan], f->len))
+		return false;
+	if (st->job)
+		sup_job_data(s, st, f);
+	else if (st->client)
+		sup_client_frame(st->client, st->client_id, WIRE_DATA, f->chan, f->data, f->len);
+	else
+		give_credit(s, st, f->chan, wire_flow_passed(&st->flow[f->chan], f->len, false));
+	return true;
+}
+
+static bool guest_credit(struct stream *st, const struct wire_frame *f)
+{
+	uint32_t n;
+
+	if (f->chan != 0 || wire_u32_parse(&n, f) != WIRE_OK || !wire_flow_credit(&st->flow[0], n))
+		return false;
+	if (st->client && !st->job)
+		sup_client_frame(st->client, st->client_id, WIRE_CREDIT, 0, f->data, f->len);
+	return true;
+}
+
+static bool guest_exit(struct sup *s, struct stream *st, const struct wire_frame *f)
+{
+	struct wire_exit x;
+
+	if (wire_exit_parse(&x, f) != WIRE_OK)
+		return false;
+	if (st->job)
+		sup_job_exit(s, st, &x);
+	else if (st->client)
+		sup_client_exit(st->client, st->client_id, &x);
+	sup_stream_end(s, st);
+	return true;
+}
+
+bool sup_stream_from_guest(struct sup *s, const struct wire_frame *f)
+{
+	struct stream *st = sup_stream_find(s, f->stream);
+
+	if (!st)
+		return false;
+	switch (f->type) {
+	case WIRE_DATA:
+		return guest_data(s, st, f);
+	case WIRE_CREDIT:
+		return guest_credit(st, f);
+	case WIRE_EXIT:
+		return guest_exit(s, st, f);
+	case WIRE_EOF:
+	case WIRE_STARTED:
+		if (st->client && !st->job)
+			sup_client_frame(st->client, st->client_id, f->type, f->chan, f->data,
+					 f->len);
+		return true;
+	default:
+		return false;
+	}
+}
+
+void sup_streams_all_gone(struct sup *s)
+{
+	struct wire_exit x = { .how = EXIT_REFUSED, .code = 125, .text = s->reason };
+
+	while (s->n_streams) {
+		struct stream *st = s->streams[0];
+
+		if (st->job)
+			sup_job_exit(s, st, &x);
+		else if (st->client)
+			sup_client_exit(st->client, st->client_id, &x);
+		sup_stream_end(s, st);
+	}
+}
+
+/* ---- from a client ---- */
+
+static void refuse(struct client *c, uint32_t id, const char *why)
+{
+	struct wire_exit x = { .how = EXIT_REFUSED, .code = 125, .text = why };
+
+	sup_client_exit(c, id, &x);
+}
+
+static const char *closed_because(const struct sup *s)
+{
+	if (s->state == STATE_STARTING)
+		return "the sandbox is still starting; try again";
+	return s->state == STATE_RUNNING ? NULL : "the sandbox is stopping";
+}
+
+/* Hand a whole EXEC to the guest, or a COPY as it came. */
+static void open_stream(struct client *c, uint32_t id, enum wire_type type, const void *p, size_t n,
+			const struct wire_exec *x)
+{
+	struct sup *s = c->sup;
+	const char *why = closed_because(s);
+	struct stream *st;
+	int r;
+
+	if (why) {
+		refuse(c, id, why);
+		return;
+	}
+	st = sup_stream_new(s, c, id);
+	if (!st) {
+		refuse(c, id, "too many commands at once in this sandbox (256)");
+		return;
+	}
+	sup_guest_time(s);
+	if (!s->guest.open || wire_message_add(&s->guest.out, st->id, type, p, n) < 0) {
+		refuse(c, id, "the sandbox takes no more commands now; try again");
+		sup_stream_end(s, st);
+		return;
+	}
+	conn_flush(&s->guest);
+	if (!x || !(x->flags & EXEC_DETACH))
+		return;
+	r = sup_job_new(s, st, c, x);
+	if (r < 0) {
+		refuse(c, id, "too many detached jobs run in this sandbox (64); end one first");
+		sup_stream_orphan(s, st);
+	}
+}
+
+static bool client_exec(struct client *c, const struct wire_frame *f)
+{
+	struct wire_exec x;
+	int ans;
+
+	if (c->gather_id && c->gather_id != f->stream)
+		return false;
+	if (sup_stream_of(c, f->stream) || buf_add(&c->gather, f->data, f->len) < 0)
+		return false;
+	c->gather_id = f->flags & WIRE_MORE ? f->stream : 0;
+	if (c->gather_id)
+		return true;
+	ans = wire_exec_parse(&x, buf_data(&c->gather), c->gather.n);
+	if (ans != WIRE_OK)
+		return false;
+	open_stream(c, f->stream, WIRE_EXEC, buf_data(&c->gather), c->gather.n, &x);
+	wire_exec_done(&x);
+	buf_consume(&c->gather, c->gather.n);
+	return true;
+}
+
+static bool client_copy(struct client *c, const struct wire_frame *f)
+{
+	struct wire_copy m;
+
+	if (sup_stream_of(c, f->stream) || wire_copy_parse(&m, f) != WIRE_OK)
+		return false;
+	open_stream(c, f->stream, f->type, f->data, f->len, NULL);
+	return true;
+}
+
+static bool client_credit(struct sup *s, struct stream *st, const struct wire_frame *f)
+{
+	struct wire_flow *flow = &st->flow[f->chan];
+	uint32_t n;
+
+	if (f->chan == 0 || wire_u32_parse(&n, f) != WIRE_OK || n > WIRE_WINDOW - flow->may_come)
+		return false;
+	flow->may_come += n;
+	sup_guest_frame(s, st->id, WIRE_CREDIT, f->chan, f->data, f->len);
+	return true;
+}
+
+static bool client_data(struct sup *s, struct stream *st, const struct wire_frame *f)
+{
+	if (f->chan != 0 || f->len > st->flow[0].may_send)
+		return false;
+	st->flow[0].may_send -= f->len;
+	sup_guest_frame(s, st->id, WIRE_DATA, 0, f->data, f->len);
+	return true;
+}
+
+static bool client_small(struct sup *s, struct stream *st, const struct wire_frame *f)
+{
+	struct wire_winsize size;
+	uint8_t signo;
+
+	if (f->type == WIRE_SIGNAL && wire_signal_parse(&signo, f) != WIRE_OK)
+		return false;
+	if (f->type == WIRE_WINSIZE && wire_winsize_parse(&size, f) != WIRE_OK)
+		return false;
+	if (f->type == WIRE_EOF && f->chan != 0)
+		return false;
+	sup_guest_frame(s, st->id, f->type, f->chan, f->data, f->len);
+	return true;
+}
+
+bool sup_stream_from_client(struct client *c, const struct wire_frame *f)
+{
+	struct stream *st;
+
+	if (f->type == WIRE_EXEC)
+		return client_exec(c, f);
+	if (f->type == WIRE_COPY_IN || f->type == WIRE_COPY_OUT)
+		return client_copy(c, f);
+	if (sup_job_from_viewer(c, f))
+		return true;
+	st = sup_stream_of(c, f->stream);
+	if (!st)
+		return true; /* it came too late: the stream has ended */
+	switch (f->type) {
+	case WIRE_CREDIT:
+		return client_credit(c->sup, st, f);
+	case WIRE_DATA:
+		return client_data(c->sup, st, f);
+	case WIRE_EOF:
+	case WIRE_SIGNAL:
+	case WIRE_WINSIZE:
+	case WIRE_HANGUP:
+		return client_small(c->sup, st, f);
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,232 @@
+/* The user's directories. */
+#include "sys/dirs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "config.h"
+#include "io/fd.h"
+
+char *dirs_join(const char *dir, const char *name)
+{
+	char *s;
+
+	return asprintf(&s, "%s/%s", dir, name) < 0 ? NULL : s;
+}
+
+int dirs_make(const char *path)
+{
+	char buf[PATH_MAX];
+	char *p;
+	int r;
+
+	r = text_copy(buf, sizeof(buf), path);
+	if (r < 0)
+		return r;
+	for (p = buf + 1; *p; p++) {
+		if (*p != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(buf, 0700) < 0 && errno != EEXIST && access(buf, F_OK) < 0)
+			return -errno;
+		*p = '/';
+	}
+	return mkdir(buf, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+/* What an XDG variable says, or home/fallback. The specification wants absolute paths; others are
+ * ignored. */
+static char *xdg(const char *var, const char *home, const char *fallback)
+{
+	const char *v = getenv(var);
+	char *s;
+
+	if (v && v[0] == '/')
+		return dirs_join(v, "bac");
+	return asprintf(&s, "%s/%s/bac", home, fallback) < 0 ? NULL : s;
+}
+
+static bool is_ours(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+static int runtime(char **ret, struct err *e)
+{
+	const char *v = getenv("XDG_RUNTIME_DIR");
+	char base[64];
+	struct stat st;
+
+	if (v && v[0] == '/') {
+		*ret = dirs_join(v, "bac");
+		return *ret ? 0 : err_errno(e, -ENOMEM, "cannot name the run directory");
+	}
+	(void)snprintf(base, sizeof(base), "/run/user/%u", (unsigned)geteuid());
+	if (is_ours(base)) {
+		*ret = dirs_join(base, "bac");
+		return *ret ? 0 : err_errno(e, -ENOMEM, "cannot name the run directory");
+	}
+	(void)snprintf(base, sizeof(base), "/tmp/bac-%u", (unsigned)geteuid());
+	if (mkdir(base, 0700) < 0 && errno != EEXIST)
+		return err_errno(e, -errno, "cannot make %s", base);
+	if (!is_ours(base) || lstat(base, &st) < 0 || (st.st_mode & 077))
+		return err_set(e, -EPERM,
+			       "%s belongs to somebody else or is open to others; remove it or set "
+			       "XDG_RUNTIME_DIR",
+			       base);
+	*ret = dirs_join(base, "run");
+	return *ret ? 0 : err_errno(e, -ENOMEM, "cannot name the run directory");
+}
+
+static int make(const char *path, struct err *e)
+{
+	int r = dirs_make(path);
+
+	if (r < 0)
+		return err_errno(e, r, "cannot make the directory %s", path);
+	if (!is_ours(path))
+		return err_set(e, -EPERM,
+			       "%s belongs to another user; remove it or set the XDG variables "
+			       "to a place of your own",
+			       path);
+	return 0;
+}
+
+/* Programs and data lie beside the command in a build tree, else where they were installed, else
+ * relative to the command (a moved prefix). */
+static int programs(struct dirs *d)
+{
+	char exe[PATH_MAX], probe[PATH_MAX + 32];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	*slash = '\0';
+	(void)snprintf(probe, sizeof(probe), "%s/bac-supervisor", exe);
+	if (access(probe, X_OK) == 0) {
+		d->libexec = strdup(exe);
+		d->data = strdup(BAC_SOURCE_DIR "/data");
+		return d->libexec && d->data ? 0 : -ENOMEM;
+	}
+	(void)snprintf(probe, sizeof(probe), "%s/../libexec/bac", exe);
+	d->libexec = strdup(access(probe, X_OK) == 0 ? probe : BAC_LIBEXECDIR);
+	(void)snprintf(probe, sizeof(probe), "%s/../share/bac", exe);
+	d->data = strdup(access(probe, X_OK) == 0 ? probe : BAC_DATADIR);
+	return d->libexec && d->data ? 0 : -ENOMEM;
+}
+
+static int all(struct dirs *d, const char *home, struct err *e)
+{
+	int r;
+
+	d->config = xdg("XDG_CONFIG_HOME", home, ".config");
+	d->state = xdg("XDG_STATE_HOME", home, ".local/state");
+	d->cache = xdg("XDG_CACHE_HOME", home, ".cache");
+	if (!d->config || !d->state || !d->cache)
+		return err_errno(e, -ENOMEM, "cannot name the directories");
+	r = programs(d);
+	if (r < 0)
+		return err_errno(e, r, "cannot find bac's own programs");
+	r = runtime(&d->run, e);
+	if (r == 0)
+		r = make(d->state, e);
+	if (r == 0)
+		r = make(d->cache, e);
+	if (r == 0)
+		r = make(d->run, e);
+	return r;
+}
+
+int dirs_get(struct dirs *ret, struct err *e)
+{
+	const char *home = getenv("HOME");
+	struct dirs d = { 0 };
+	int r;
+
+	if (!home || home[0] != '/')
+		return err_set(e, -EINVAL, "HOME is not set; set it to your home directory");
+	r = all(&d, home, e);
+	if (r < 0) {
+		dirs_done(&d);
+		return r;
+	}
+	*ret = d;
+	return 0;
+}
+
+void dirs_done(struct dirs *d)
+{
+	free(d->config);
+	free(d->state);
+	free(d->cache);
+	free(d->run);
+	free(d->libexec);
+	free(d->data);
+	*d = (struct dirs) { 0 };
+}
+
+static int remove_content(int fd, dev_t dev);
+
+static int remove_one(int at, const char *name, dev_t dev)
+{
+	_close_ int fd = -1;
+	int r, k;
+
+	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR && errno != EPERM)
+		return -errno;
+	fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = remove_content(fd, dev);
+	k = unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT ? -errno : 0;
+	return r < 0 ? r : k;
+}
+
+static int remove_content(int fd, dev_t dev)
+{
+	struct stat st;
+	struct dirent *de;
+	int first = 0, r, copy;
+	DIR *d;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_dev != dev)
+		return -EXDEV;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	d = copy < 0 ? NULL : fdopendir(copy);
+	if (!d) {
+		r = -errno;
+		(void)fd_close(copy);
+		return r;
+	}
+	while ((de = readdir(d))) {
+		if (streq(de->d_name, ".") || streq(de->d_name, ".."))
+			continue;
+		r = remove_one(fd, de->d_name, dev);
+		if (r < 0 && !first)
+			first = r;
+	}
+	(void)closedir(d);
+	return first;
+}
+
+int dirs_remove(int at, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return remove_one(at, name, st.st_dev);
+}

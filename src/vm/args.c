@@ -1,0 +1,147 @@
+/* QEMU's command line: one machine with two disks, one serial port for us and one for the kernel.
+ *
+ * Why each thing is there:
+ *   acpi=on          Debian's kernels find virtio-mmio devices through it only, and power off with it
+ *   pic, pit         without them emulated boots hung
+ *   rtc=on           without it the kernel polls a clock that is not there: 5 s and more
+ *   share=on         a vhost-user device of another process may map the guest's memory
+ *   force-legacy     vhost-user devices want the modern transport
+ *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
+ *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
+ *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s */
+#include "vm/args.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define KERNEL_WORDS "reboot=t panic=-1 tsc=reliable no_timer_check quiet console=ttyS0"
+
+enum { HZ_FACTOR = 4 }; /* kHz of the clock to loops in a jiffy at 250 Hz */
+
+static void word(struct vm_args *a, const char *w)
+{
+	if (a->bad || a->n == VM_ARGS_MAX) {
+		a->bad = true;
+		return;
+	}
+	a->v[a->n++] = w;
+	a->v[a->n] = NULL;
+}
+
+static void pair(struct vm_args *a, const char *option, const char *value)
+{
+	word(a, option);
+	word(a, value);
+}
+
+static _printf_(3, 4) void made(struct vm_args *a, const char *option, const char *fmt, ...)
+{
+	size_t room = sizeof(a->text) - a->used;
+	char *at = a->text + a->used;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(at, room, fmt, ap);
+	va_end(ap);
+	if (n < 0 || (size_t)n >= room) {
+		a->bad = true;
+		return;
+	}
+	a->used += (size_t)n + 1;
+	pair(a, option, at);
+}
+
+static int machine(struct vm_args *a, const struct vm_spec *s)
+{
+	if (streq(s->machine, "microvm"))
+		pair(a, "-M",
+		     "microvm,acpi=on,pic=on,pit=on,rtc=on,isa-serial=on,x-option-roms=off,"
+		     "auto-kernel-cmdline=on,memory-backend=mem");
+	else if (streq(s->machine, "q35"))
+		pair(a, "-M", "q35,usb=off,vmport=off,sata=off,smbus=off,memory-backend=mem");
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static void processor(struct vm_args *a, const struct vm_spec *s)
+{
+	unsigned long long mib = s->memory >> 20;
+
+	pair(a, "-accel", s->kvm ? "kvm" : "tcg,thread=multi,tb-size=256");
+	pair(a, "-cpu", s->kvm ? "host" : "max");
+	made(a, "-smp", "%u", s->cpus);
+	made(a, "-m", "%lluM", mib);
+	made(a, "-object", "memory-backend-memfd,id=mem,size=%lluM,share=on", mib);
+}
+
+/* One disk on an inherited descriptor: a set of one, which QEMU opens by name. */
+static void disk(struct vm_args *a, const struct vm_spec *s, int fd, const char *name,
+		 bool writable)
+{
+	bool mmio = streq(s->machine, "microvm");
+
+	made(a, "-add-fd", "fd=%d,set=%d", fd, fd);
+	made(a, "-blockdev", "driver=file,node-name=%s-file,filename=/dev/fdset/%d,aio=threads,%s",
+	     name, fd, writable ? "discard=unmap,locking=on" : "read-only=on,locking=off");
+	made(a, "-blockdev", "driver=raw,node-name=%s,file=%s-file,%s", name, name,
+	     writable ? "discard=unmap,detect-zeroes=off" : "read-only=on");
+	made(a, "-device", "virtio-blk-%s,drive=%s,serial=%s%s", mmio ? "device" : "pci", name,
+	     name, writable ? ",discard=on" : "");
+}
+
+static void ports(struct vm_args *a, const struct vm_spec *s)
+{
+	bool mmio = streq(s->machine, "microvm");
+
+	made(a, "-chardev", "socket,id=ctl,fd=%d", VM_FD_CTL);
+	made(a, "-device", "virtio-serial-%s,id=serial,max_ports=2", mmio ? "device" : "pci");
+	pair(a, "-device", "virtserialport,bus=serial.0,chardev=ctl,name=ctl");
+	made(a, "-chardev", "socket,id=qmp,fd=%d", VM_FD_QMP);
+	pair(a, "-mon", "chardev=qmp,mode=control");
+	/* stdin is /dev/null, stdout the console: works with any kind of descriptor */
+	pair(a, "-chardev", "stdio,id=console,signal=off");
+	pair(a, "-serial", "chardev:console");
+}
+
+static void kernel(struct vm_args *a, const struct vm_spec *s)
+{
+	const char *space = s->cmdline && *s->cmdline ? " " : "";
+	const char *more = s->cmdline ? s->cmdline : "";
+	unsigned long long khz = s->tsc_khz;
+
+	pair(a, "-kernel", VM_KERNEL);
+	pair(a, "-initrd", VM_INITRD);
+	if (!s->kvm && khz)
+		made(a, "-append", "%s tsc_early_khz=%llu lpj=%llu%s%s", KERNEL_WORDS, khz,
+		     khz * HZ_FACTOR, space, more);
+	else
+		made(a, "-append", "%s%s%s", KERNEL_WORDS, space, more);
+}
+
+int vm_args_make(const struct vm_spec *s, struct vm_args *ret)
+{
+	struct vm_args *a = ret;
+
+	a->n = a->used = 0;
+	a->bad = false;
+	word(a, s->qemu);
+	word(a, "-nodefaults");
+	word(a, "-no-user-config");
+	word(a, "-no-reboot");
+	pair(a, "-display", "none");
+	pair(a, "-sandbox",
+	     "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+	if (machine(a, s) < 0)
+		return -EINVAL;
+	pair(a, "-global", "virtio-mmio.force-legacy=false");
+	processor(a, s);
+	ports(a, s);
+	if (s->root_image)
+		disk(a, s, VM_FD_ROOT, "root", false);
+	if (s->disk_image)
+		disk(a, s, VM_FD_DISK, "disk", true);
+	kernel(a, s);
+	return a->bad ? -E2BIG : 0;
+}

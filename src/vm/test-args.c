@@ -1,0 +1,100 @@
+/* QEMU's words: what must be there, and that nothing of the user's can become an option. */
+#include "vm/args.h"
+
+#include "base/check.h"
+
+static struct vm_args a;
+
+static const struct vm_spec plain = {
+	.qemu = "/usr/bin/qemu",
+	.machine = "microvm",
+	.cpus = 2,
+	.memory = (uint64_t)1536 << 20,
+	.kernel = "/a,b=c/vmlinux",
+	.initrd = "/a,b=c/initrd",
+	.cmdline = "x,y=z",
+	.tsc_khz = 2400000,
+	.root_image = "/a,readonly=off/root",
+	.disk_image = "/a,b/disk",
+};
+
+static bool has(const char *word)
+{
+	for (size_t i = 0; i < a.n; i++)
+		if (streq(a.v[i], word))
+			return true;
+	return false;
+}
+
+static const char *after(const char *option)
+{
+	for (size_t i = 0; i + 1 < a.n; i++)
+		if (streq(a.v[i], option))
+			return a.v[i + 1];
+	return "";
+}
+
+static unsigned mentions(const char *text)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < a.n; i++)
+		n += strstr(a.v[i], text) != NULL;
+	return n;
+}
+
+static void emulated(void)
+{
+	check(vm_args_make(&plain, &a) == 0);
+	check(!a.v[a.n] && streq(a.v[0], "/usr/bin/qemu"));
+	check(has("-nodefaults") && has("-no-user-config") && has("-no-reboot"));
+	check(streq(after("-sandbox"),
+		    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"));
+	check(starts_with(after("-accel"), "tcg") && streq(after("-cpu"), "max"));
+	check(streq(after("-smp"), "2") && streq(after("-m"), "1536M"));
+	check(streq(after("-object"), "memory-backend-memfd,id=mem,size=1536M,share=on"));
+	check(streq(after("-kernel"), "/vm/kernel") && streq(after("-initrd"), "/vm/initrd"));
+	check(streq(after("-append"),
+		    "reboot=t panic=-1 tsc=reliable no_timer_check quiet console=ttyS0 "
+		    "tsc_early_khz=2400000 lpj=9600000 x,y=z"));
+	check(has("virtio-blk-device,drive=root,serial=root"));
+	check(has("virtio-blk-device,drive=disk,serial=disk,discard=on"));
+	check(has("virtserialport,bus=serial.0,chardev=ctl,name=ctl"));
+	/* no path of the host, and the user's text in one word only */
+	check(mentions("/a,") == 0 && mentions("x,y=z") == 1);
+	check(mentions("netdev") == 0 && mentions("-pci") == 0);
+}
+
+static void others(void)
+{
+	static char longest[VM_ARG_TEXT_MAX];
+	struct vm_spec s = plain;
+
+	s.kvm = true;
+	s.cmdline = NULL;
+	s.root_image = s.disk_image = NULL;
+	check(vm_args_make(&s, &a) == 0);
+	check(streq(after("-accel"), "kvm") && streq(after("-cpu"), "host"));
+	check(!strstr(after("-append"), "tsc_early") && mentions("blk") == 0);
+	s.machine = "q35";
+	check(vm_args_make(&s, &a) == 0);
+	check(starts_with(after("-M"), "q35,") && mentions("serial-pci") == 1);
+	s.machine = "pc,accel=kvm";
+	check(vm_args_make(&s, &a) == -EINVAL);
+	s.machine = "microvm";
+	memset(longest, 'x', sizeof(longest) - 1);
+	s.cmdline = longest;
+	check(vm_args_make(&s, &a) == -E2BIG);
+	s.kvm = false;
+	s.tsc_khz = 0; /* not known: not said */
+	s.cmdline = "";
+	check(vm_args_make(&s, &a) == 0);
+	check(!strstr(after("-append"), "tsc_early") && !strstr(after("-append"), "lpj"));
+}
+
+int main(void)
+{
+	emulated();
+	others();
+	return 0;
+}

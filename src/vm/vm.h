@@ -1,0 +1,57 @@
+#pragma once
+/* The hypervisor: QEMU started in a cage, and the few things said to it.
+ *
+ * Life: vm_spawn() makes the namespaces and starts QEMU in them; the caller owns the process (a
+ * direct child: its SIGCHLD, stop and continue are the caller's to see) and the other ends of the
+ * three descriptors. QEMU dies with the caller (PDEATHSIG) and with its pid namespace. */
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct vm_spec {
+	const char *qemu;              /* program, absolute path */
+	const char *const *qemu_files; /* absolute paths that its root must hold; NULL-terminated */
+	const char *machine;           /* "microvm" or "q35" */
+	bool kvm;
+	uint32_t cpus;
+	uint64_t memory;    /* bytes */
+	uint64_t disk_size; /* bytes; no file may be written beyond */
+	uint64_t tsc_khz;   /* for emulation; 0: leave it out */
+	const char *kernel; /* ELF */
+	const char *initrd;
+	const char *cmdline;    /* added to ours; may be "" */
+	const char *root_image; /* read-only disk; NULL: none (probe) */
+	const char *disk_image; /* writable raw disk; NULL: none (probe) */
+	const char *scratch; /* not needed: the cage lays its root over "/" of its own namespace */
+	int ctl_fd;          /* socket: becomes the virtio-serial port "ctl" */
+	int qmp_fd;          /* socket: QMP */
+	int console_fd;      /* writable: kernel console, QEMU's stderr */
+};
+
+/* Start QEMU. On success the caller should close its copies of the three descriptors (they are
+ * borrowed). 0, or -Exxx with a message. *ret_pidfd is close-on-exec and owned by the caller. */
+int vm_spawn(const struct vm_spec *s, pid_t *ret_pid, int *ret_pidfd, struct err *e);
+
+/* What QEMU of this path needs to run: itself, its libraries, its firmware and modules. A
+ * NULL-terminated heap array of heap texts: vm_files_free(). */
+int vm_files(const char *qemu, char ***ret, size_t *ret_n, struct err *e);
+char **vm_files_free(char **files);
+
+/* The host's time stamp counter in kHz, measured over ms milliseconds; 0 if it is not constant. */
+uint64_t vm_tsc_khz(unsigned ms);
+
+/* Find QEMU: the setting if not NULL or empty, else qemu-system-x86_64 in PATH. The heap path. */
+int vm_find_qemu(const char *setting, char **ret, struct err *e);
+
+/* Which accelerator works here. Really starts a guest with KVM, with a deadline; the answer is kept
+ * in cache_dir/probe.json, by boot id, kernel, QEMU (path, size, time) and kernel image. */
+struct vm_probe {
+	bool kvm;
+	char why[256]; /* why KVM is not used, for people: "/dev/kvm: Permission denied" */
+	uint64_t tsc_khz;
+	char **qemu_files; /* vm_files(); owned */
+	size_t n_qemu_files;
+};
+int vm_probe(const char *cache_dir, const char *scratch, const char *qemu, const char *kernel,
+	     const char *initrd, bool fresh, struct vm_probe *ret, struct err *e);
+void vm_probe_done(struct vm_probe *p);

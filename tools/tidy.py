@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""clang-tidy over the program's own source, one process a file, as many at once as there are cores.
+
+Arguments: the build folder, then files (default: every .c that the build compiles, apart from tests
+and fuzzers). The rules and their reasons are in .clang-tidy; they are those of clang-tidy 14, and
+with only another version at hand the check is skipped.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import tree
+
+WANTED = "14"
+GCC_ONLY = ("-ftrivial-auto-var-init", "-fno-lto", "-fanalyzer")
+
+
+def commands(build):
+    """The compile commands of our sources, without what only gcc takes; one for each file."""
+    kept = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        if path.name.startswith(("test-", "fuzz-")) or path.suffix != ".c":
+            continue
+        words = [w for w in entry["command"].split(" ") if not w.startswith(GCC_ONLY)]
+        kept[path] = {**entry, "file": str(path), "command": " ".join(words)}
+    return kept
+
+
+def check(tool, database, directory, path):
+    done = subprocess.run([tool, "--quiet", "-p", database, str(path)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    found = []
+    for line in done.stdout.splitlines():
+        place = re.match(r"(\S+?)(:\d+:\d+: (?:error|warning):.*)", line)
+        if place:  # paths are relative to the build folder, or lead through it
+            absolute = os.path.join(directory, place[1])
+            found.append(os.path.relpath(absolute) + place[2].replace(",-warnings-as-errors", ""))
+    if done.returncode and not found:
+        found = [f"{path}: clang-tidy failed: {(done.stdout + done.stderr)[-800:]}"]
+    return found
+
+
+tool = shutil.which(f"clang-tidy-{WANTED}") or shutil.which("clang-tidy")
+if not tool:
+    tree.skip("clang-tidy is not installed")
+version = subprocess.run([tool, "--version"], stdout=subprocess.PIPE, text=True).stdout
+if not re.search(rf"version {WANTED}\.", version):
+    tree.skip(f"needs clang-tidy {WANTED}")
+build = pathlib.Path(sys.argv[1]).resolve()
+kept = commands(build)
+wanted = [pathlib.Path(a).resolve() for a in sys.argv[2:]] or sorted(kept)
+with tempfile.TemporaryDirectory() as database, \
+        concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    pathlib.Path(database, "compile_commands.json").write_text(json.dumps(list(kept.values())))
+    found = list(pool.map(lambda path: check(tool, database, build, path), wanted))
+unique = dict.fromkeys(line for lines in found for line in lines)
+tree.finish(list(unique), f"clang-tidy ({len(wanted)} files)")
