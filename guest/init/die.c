@@ -32,9 +32,12 @@ void die_know(struct port *p, int old_root)
 static void say(const char *path, const char *level, const char *text)
 {
 	_close_ int fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	char line[ERR_MSG_MAX + 32];
+	int n = snprintf(line, sizeof(line), "%sbac-init: %s\n", level, text);
 
-	if (fd >= 0)
-		(void)dprintf(fd, "%sbac-init: %s\n", level, text);
+	/* one write is one record; dprintf() does not take a file that cannot seek */
+	if (fd >= 0 && n > 0 && (size_t)n < sizeof(line))
+		(void)!write(fd, line, (size_t)n);
 }
 
 void die_note(const char *fmt, ...)
@@ -50,6 +53,8 @@ void die_note(const char *fmt, ...)
 
 void die_power_off(void)
 {
+	if (getpid() != 1)
+		abort(); /* a child, or a test */
 	(void)reboot(RB_POWER_OFF);
 	(void)reboot(RB_HALT_SYSTEM);
 	for (;;)

@@ -169,7 +169,21 @@ static bool disk_is_free(const struct boot *b)
 	return false;
 }
 
-static void unmount_all(struct boot *b)
+/* Its file system is held by something: a swap file, a device mapping. */
+static void freeze_disk(const struct boot *b)
+{
+	_close_ int disk = -1;
+	char dev[64];
+
+	die_note("the disk is still in use; freezing it");
+	(void)snprintf(dev, sizeof(dev), "/dev/%s", b->disk_dev);
+	(void)mount(dev, "/disk", "ext4", 0, ""); /* it may be hidden */
+	disk = open("/disk", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (disk < 0 || ioctl(disk, FIFREEZE, 0) < 0)
+		die_note("cannot freeze the disk: %s", err_text(errno));
+}
+
+static void unmount_all(const struct boot *b)
 {
 	_close_ int disk = openat(b->old_root, "disk", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -183,15 +197,12 @@ static void unmount_all(struct boot *b)
 		die_note("cannot return to the first root: %s", err_text(errno));
 		return;
 	}
+	(void)mount("dev", "/dev", "devtmpfs", 0, "");
 	/* the root itself is reached as the parent of the root it covers */
 	if (umount2("/..", 0) < 0 && umount2("/..", MNT_DETACH) < 0)
 		die_note("cannot unmount the root: %s", err_text(errno));
-	if (umount2("/disk", 0) == 0 && disk_is_free(b))
-		return;
-	disk = open("/disk", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	die_note("the disk is still in use; freezing it");
-	if (disk < 0 || ioctl(disk, FIFREEZE, 0) < 0)
-		die_note("cannot freeze the disk: %s", err_text(errno));
+	if (umount2("/disk", 0) < 0 || !disk_is_free(b))
+		freeze_disk(b);
 }
 
 static void _noreturn_ finish(struct down *d)

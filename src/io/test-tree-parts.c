@@ -238,6 +238,7 @@ int main(void)
 	check(dir >= 0);
 	names(dir);
 	notes(dir, 0, 100);
+	notes(dir, 1, 0);
 	notes(dir, 1, WIRE_PATH_MAX);
 	notes(dir, 100, 100);
 	notes(dir, 100, WIRE_PATH_MAX);

@@ -67,11 +67,14 @@ int tree_notes_add(struct tree_notes *n, int dir, const struct copy_record *m)
 	return 0;
 }
 
-/* The n bytes before the end, from memory or from the file; the end moves there. */
+/* The len bytes before the end, from memory or from the file; the end moves there. A note is in one
+ * of them as a whole. */
 static int take_back(struct tree_notes *n, void *to, size_t len)
 {
 	ssize_t k;
 
+	if (!len)
+		return 0;
 	if (n->buf.n) {
 		memcpy(to, buf_data(&n->buf) + n->buf.n - len, len);
 		n->buf.n -= len;

@@ -2,6 +2,7 @@
  * it has, accept clients, watch, signal and reap QEMU, and end. It can open nothing but what an already open
  * directory lets it unlink, start nothing, connect to nothing. A guest that takes it over by a flaw in
  * the parsers finds itself in that. */
+#include <jansson.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -33,9 +34,13 @@ static const int allowed[] = {
 
 int sup_seal(struct err *e)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	scmp_filter_ctx ctx;
 	size_t i;
 	int r = 0;
+
+	/* jansson opens /dev/urandom for the seed of its tables when it first needs one */
+	json_object_seed(0);
+	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 
 	if (!ctx)
 		return err_errno(e, -ENOMEM, "cannot seal the supervisor");

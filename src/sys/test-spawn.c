@@ -82,7 +82,7 @@ static void surroundings(void)
 		 (struct sys_cmd) {
 			 .fds = (struct sys_fd[]) { { 8, 9 }, { 9, 8 } }, .n_fds = 2, .out = &out },
 		 &e) == 0);
-	check(strstr(buf_str(&out), "through\n0 1 2 8 9 "));
+	check(streq(buf_str(&out), "through\n0 1 2 8 9 "));
 	buf_consume(&out, out.n);
 	/* signals that we block or ignore are the program's again */
 	check(signal(SIGTERM, SIG_IGN) == SIG_DFL);

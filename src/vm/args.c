@@ -6,6 +6,9 @@
  *   rtc=on           without it the kernel polls a clock that is not there: 5 s and more
  *   share=on         a vhost-user device of another process may map the guest's memory
  *   force-legacy     vhost-user devices want the modern transport
+ *   qboot.rom        the smaller firmware; newer QEMU has another default, which with x-option-roms=off
+ *                    never starts an ELF kernel
+ *   thread=single    QEMU before 8.1 may fail otherwise (vm_probe.tcg_safe)
  *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
  *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
  *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s */
@@ -52,6 +55,17 @@ static _printf_(3, 4) void made(struct vm_args *a, const char *option, const cha
 	pair(a, option, at);
 }
 
+static bool has_qboot(const struct vm_spec *s)
+{
+	for (const char *const *f = s->qemu_files; f && *f; f++) {
+		const char *slash = strrchr(*f, '/');
+
+		if (slash && streq(slash, "/qboot.rom"))
+			return true;
+	}
+	return false;
+}
+
 static int machine(struct vm_args *a, const struct vm_spec *s)
 {
 	if (streq(s->machine, "microvm"))
@@ -62,6 +76,8 @@ static int machine(struct vm_args *a, const struct vm_spec *s)
 		pair(a, "-M", "q35,usb=off,vmport=off,sata=off,smbus=off,memory-backend=mem");
 	else
 		return -EINVAL;
+	if (streq(s->machine, "microvm") && has_qboot(s))
+		pair(a, "-bios", "qboot.rom");
 	return 0;
 }
 
@@ -69,7 +85,10 @@ static void processor(struct vm_args *a, const struct vm_spec *s)
 {
 	unsigned long long mib = s->memory >> 20;
 
-	pair(a, "-accel", s->kvm ? "kvm" : "tcg,thread=multi,tb-size=256");
+	if (s->kvm)
+		pair(a, "-accel", "kvm");
+	else
+		made(a, "-accel", "tcg,thread=%s,tb-size=256", s->tcg_multi ? "multi" : "single");
 	pair(a, "-cpu", s->kvm ? "host" : "max");
 	made(a, "-smp", "%u", s->cpus);
 	made(a, "-m", "%lluM", mib);

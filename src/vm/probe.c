@@ -32,7 +32,7 @@ enum {
 	CACHE_MAX = 256 * 1024,
 	FILES_MAX = 512,
 	CONSOLE_MAX = 16384,
-	VERSION = 1,
+	VERSION = 2,
 };
 
 #define CACHE "probe.json"
@@ -124,17 +124,20 @@ static int read_answer(const json_t *o, const char *key, struct vm_probe *ret)
 {
 	const char *why = json_string_value(json_object_get(o, "why"));
 	const json_t *kvm = json_object_get(o, "kvm"), *khz = json_object_get(o, "tsc_khz");
+	const json_t *safe = json_object_get(o, "tcg_safe");
 	const char *have = json_string_value(json_object_get(o, "key"));
 	int n;
 
 	if (json_integer_value(json_object_get(o, "version")) != VERSION || !streq(have, key))
 		return -ESTALE;
-	if (!json_is_boolean(kvm) || !json_is_integer(khz) || json_integer_value(khz) < 0 || !why)
+	if (!json_is_boolean(kvm) || !json_is_boolean(safe) || !json_is_integer(khz) ||
+	    json_integer_value(khz) < 0 || !why)
 		return -EINVAL;
 	n = snprintf(ret->why, sizeof(ret->why), "%s", why);
 	if (n < 0 || (size_t)n >= sizeof(ret->why))
 		return -EINVAL;
 	ret->kvm = json_is_true(kvm);
+	ret->tcg_safe = json_is_true(safe);
 	ret->tsc_khz = (uint64_t)json_integer_value(khz);
 	return read_files(json_object_get(o, "qemu_files"), ret);
 }
@@ -170,9 +173,9 @@ static void cache_write(int dir, const char *key, const struct vm_probe *p)
 
 	for (size_t i = 0; i < p->n_qemu_files; i++)
 		(void)json_array_append_new(files, json_string(p->qemu_files[i]));
-	o = json_pack("{s:i, s:s, s:b, s:s, s:I, s:o}", "version", VERSION, "key", key, "kvm",
-		      p->kvm ? 1 : 0, "why", p->why, "tsc_khz", (json_int_t)p->tsc_khz,
-		      "qemu_files", files);
+	o = json_pack("{s:i, s:s, s:b, s:s, s:b, s:I, s:o}", "version", VERSION, "key", key, "kvm",
+		      p->kvm ? 1 : 0, "why", p->why, "tcg_safe", p->tcg_safe ? 1 : 0, "tsc_khz",
+		      (json_int_t)p->tsc_khz, "qemu_files", files);
 	if (!o)
 		return;
 	text = json_dumps(o, JSON_INDENT(1));
@@ -390,23 +393,48 @@ static int try_kvm(struct vm_probe *p, const char *qemu, const char *kernel, con
 	return 0;
 }
 
+/* Ask QEMU about itself; the text is out's. */
+static int ask(const char *qemu, const char *option, const char *value, struct buf *out,
+	       struct err *e)
+{
+	const char *argv[] = { qemu, option, value, NULL };
+	int r;
+
+	r = sys_run(&(struct sys_cmd) { .argv = argv, .out = out, .deadline_ms = PROBE_MS }, e);
+	if (r == 0 && !buf_str(out))
+		return err_set(e, -ENOMEM, "out of memory");
+	if (r != 0)
+		(void)err_ctx(e, "cannot ask QEMU what it can do");
+	return r > 0 ? -EIO : r;
+}
+
 /* Emulation needs no try: it is QEMU's own code, if it was built in. */
 static int check_tcg(const struct vm_probe *p, const char *qemu, struct err *e)
 {
-	const char *argv[] = { qemu, "-accel", "help", NULL };
 	struct buf out = BUF_INIT(4096);
-	bool there;
-	int r;
+	int r = ask(qemu, "-accel", "help", &out, e);
 
-	r = sys_run(&(struct sys_cmd) { .argv = argv, .out = &out, .deadline_ms = PROBE_MS }, e);
-	there = r == 0 && buf_str(&out) && strstr(buf_str(&out), "tcg");
+	if (r == 0 && !strstr(buf_str(&out), "tcg"))
+		r = err_set(e, -ENOTSUP, "this QEMU cannot emulate, and KVM does not work: %s",
+			    p->why);
 	buf_done(&out);
-	if (r != 0)
-		return err_ctx(e, "cannot ask QEMU what it can do"), r > 0 ? -EIO : r;
-	if (!there)
-		return err_set(e, -ENOTSUP, "this QEMU cannot emulate, and KVM does not work: %s",
-			       p->why);
-	return 0;
+	return r;
+}
+
+/* "QEMU emulator version 7.2.22 (Debian ...)"; fixed in 8.1 (commit deba78709ae8). */
+static int check_version(struct vm_probe *p, const char *qemu, struct err *e)
+{
+	static const char *const words = "QEMU emulator version ";
+	struct buf out = BUF_INIT(4096);
+	unsigned major, minor;
+	const char *at;
+	int r = ask(qemu, "--version", NULL, &out, e);
+
+	at = r == 0 ? strstr(buf_str(&out), words) : NULL;
+	if (at && sscanf(at + strlen(words), "%u.%u", &major, &minor) == 2)
+		p->tcg_safe = major > 8 || (major == 8 && minor >= 1);
+	buf_done(&out);
+	return r;
 }
 
 static int probe(const char *qemu, const char *kernel, const char *initrd, struct vm_probe *p,
@@ -418,6 +446,9 @@ static int probe(const char *qemu, const char *kernel, const char *initrd, struc
 	if (r < 0)
 		return r;
 	p->tsc_khz = vm_tsc_khz(TSC_MS);
+	r = check_version(p, qemu, e);
+	if (r < 0)
+		return r;
 	r = try_kvm(p, qemu, kernel, initrd, e);
 	if (r == 0 && !p->kvm)
 		r = check_tcg(p, qemu, e);

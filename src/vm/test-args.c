@@ -50,7 +50,8 @@ static void emulated(void)
 	check(has("-nodefaults") && has("-no-user-config") && has("-no-reboot"));
 	check(streq(after("-sandbox"),
 		    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"));
-	check(starts_with(after("-accel"), "tcg") && streq(after("-cpu"), "max"));
+	check(starts_with(after("-accel"), "tcg,thread=single") && streq(after("-cpu"), "max"));
+	check(!has("-bios")); /* not among the files */
 	check(streq(after("-smp"), "2") && streq(after("-m"), "1536M"));
 	check(streq(after("-object"), "memory-backend-memfd,id=mem,size=1536M,share=on"));
 	check(streq(after("-kernel"), "/vm/kernel") && streq(after("-initrd"), "/vm/initrd"));
@@ -68,8 +69,14 @@ static void emulated(void)
 static void others(void)
 {
 	static char longest[VM_ARG_TEXT_MAX];
+	const char *const files[] = { "/usr/bin/qemu", "/usr/share/qemu/qboot.rom", NULL };
 	struct vm_spec s = plain;
 
+	s.qemu_files = files;
+	s.tcg_multi = true;
+	check(vm_args_make(&s, &a) == 0);
+	check(starts_with(after("-accel"), "tcg,thread=multi"));
+	check(streq(after("-bios"), "qboot.rom"));
 	s.kvm = true;
 	s.cmdline = NULL;
 	s.root_image = s.disk_image = NULL;
@@ -78,7 +85,7 @@ static void others(void)
 	check(!strstr(after("-append"), "tsc_early") && mentions("blk") == 0);
 	s.machine = "q35";
 	check(vm_args_make(&s, &a) == 0);
-	check(starts_with(after("-M"), "q35,") && mentions("serial-pci") == 1);
+	check(starts_with(after("-M"), "q35,") && !has("-bios") && mentions("serial-pci") == 1);
 	s.machine = "pc,accel=kvm";
 	check(vm_args_make(&s, &a) == -EINVAL);
 	s.machine = "microvm";

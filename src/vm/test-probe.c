@@ -89,7 +89,8 @@ static char *replace(const char *text, const char *a, const char *b)
 static void cached(void)
 {
 	static const char *const swaps[][2] = {
-		{ "\"version\": 1", "\"version\": 2" },
+		{ "\"version\": 2", "\"version\": 1" },
+		{ "\"tcg_safe\": ", "\"tcg_safe\": 1, \"x\": " },
 		{ "boot=", "boot=x" },
 		{ "qemu=/", "qemu=//" },
 		{ "\"kvm\": false", "\"kvm\": 0" },

@@ -13,6 +13,7 @@ struct vm_spec {
 	const char *const *qemu_files; /* absolute paths that its root must hold; NULL-terminated */
 	const char *machine;           /* "microvm" or "q35" */
 	bool kvm;
+	bool tcg_multi; /* emulate each CPU on a thread of its own: see vm_probe.tcg_safe */
 	uint32_t cpus;
 	uint64_t memory;    /* bytes */
 	uint64_t disk_size; /* bytes; no file may be written beyond */
@@ -49,6 +50,10 @@ struct vm_probe {
 	bool kvm;
 	char why[256]; /* why KVM is not used, for people: "/dev/kvm: Permission denied" */
 	uint64_t tsc_khz;
+	/* This QEMU emulates several CPUs on several threads without fault. Before 8.1 a guest kernel
+	 * that rewrites its own code while it runs (jump labels: every Debian kernel) now and then
+	 * dies there with "int3"; tcg_multi is then for kernels built without them only. */
+	bool tcg_safe;
 	char **qemu_files; /* vm_files(); owned */
 	size_t n_qemu_files;
 };
