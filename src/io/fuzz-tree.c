@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-static char top[] = "/tmp/fuzz-tree-XXXXXX";
+static char top[64];
 static int top_fd = -1;
 static struct stat canary_was, top_was;
 
@@ -24,6 +24,9 @@ static void set_up(void)
 	check(getrlimit(RLIMIT_NOFILE, &files) == 0);
 	files.rlim_cur = files.rlim_max;
 	check(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	/* in memory it goes ten times as fast */
+	check(snprintf(top, sizeof(top), "%s/fuzz-tree-XXXXXX",
+		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") > 0);
 	check(mkdtemp(top));
 	check(atexit(clean_up) == 0);
 	top_fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -91,7 +94,7 @@ static void receive(const uint8_t *p, size_t n, bool content, const char *name, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	char dest[64];
+	char dest[80];
 
 	if (top_fd < 0)
 		set_up();

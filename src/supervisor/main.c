@@ -137,6 +137,7 @@ static int spawn(struct sup *s, struct ends *ours, struct ends *theirs, struct e
 			     .memory = o->memory,
 			     .disk_size = o->disk_size,
 			     .tsc_khz = o->tsc_khz,
+			     .tcg_multi = o->tcg_multi,
 			     .kernel = o->kernel,
 			     .initrd = o->initrd,
 			     .cmdline = o->cmdline,

@@ -124,6 +124,15 @@ static int programs(struct dirs *d)
 	return d->libexec && d->data ? 0 : -ENOMEM;
 }
 
+char *dirs_program(const char *name)
+{
+	struct dirs d = { 0 };
+	char *path = programs(&d) < 0 ? NULL : dirs_join(d.libexec, name);
+
+	dirs_done(&d);
+	return path;
+}
+
 static int all(struct dirs *d, const char *home, struct err *e)
 {
 	int r;

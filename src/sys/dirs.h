@@ -28,3 +28,6 @@ int dirs_remove(int at, const char *name);
 
 /* Make a directory and its parents, mode 0700 for what is new. 0 or -errno. */
 int dirs_make(const char *path);
+
+/* The heap path of one of bac's own programs ("bac-archive"), or NULL on lack of memory. */
+char *dirs_program(const char *name);

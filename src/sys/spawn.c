@@ -24,8 +24,6 @@
 
 enum { TAIL_MAX = 8192 };
 
-extern char **environ;
-
 static const struct {
 	const char *program, *package;
 } packages[] = {

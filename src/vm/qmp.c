@@ -59,7 +59,7 @@ static void copy_text(char *dst, size_t max, const char *src)
 	size_t n = 0;
 
 	for (; src && *src && n + 1 < max; src++)
-		dst[n++] = (unsigned char)*src < 0x20 || *src == 0x7f ? '?' : *src;
+		dst[n++] = (char)((unsigned char)*src < 0x20 || *src == 0x7f ? '?' : *src);
 	if (max)
 		dst[n] = '\0';
 }

@@ -1,6 +1,7 @@
 /* QEMU in its cage: which files it sees, which descriptors it has, how much it may use. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -59,6 +60,18 @@ static int open_regular(const char *path, int flags, int *ret, struct err *e)
 	return 0;
 }
 
+/* Whoever uses a template holds a shared lock on its image (image/image.h); QEMU inherits this one. */
+static int open_root(const struct vm_spec *s, int *ret, struct err *e)
+{
+	int r = open_regular(s->root_image, O_RDONLY, ret, e);
+
+	if (r < 0 || flock(*ret, LOCK_SH | LOCK_NB) == 0)
+		return r;
+	if (errno == EWOULDBLOCK)
+		return err_set(e, -EBUSY, "the image %s is being removed", s->root_image);
+	return err_errno(e, -errno, "cannot lock the image %s", s->root_image);
+}
+
 static int open_files(const struct vm_spec *s, struct files *f, struct err *e)
 {
 	int r = 0;
@@ -67,7 +80,7 @@ static int open_files(const struct vm_spec *s, struct files *f, struct err *e)
 	if (f->null < 0)
 		return err_errno(e, -errno, "cannot open /dev/null");
 	if (s->root_image)
-		r = open_regular(s->root_image, O_RDONLY, &f->root, e);
+		r = open_root(s, &f->root, e);
 	if (r == 0 && s->disk_image)
 		r = open_regular(s->disk_image, O_RDWR, &f->disk, e);
 	if (r < 0 || f->disk < 0)

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,6 +152,15 @@ static void probe_guest(const char *machine)
 	buf_done(&in);
 }
 
+/* Nobody holds the lock of a template's image. */
+static bool is_free(const char *path)
+{
+	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	check(fd >= 0);
+	return flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
 /* Two machines never have one disk. Needs no guest: QEMU is stopped as soon as it runs. */
 static void one_disk(void)
 {
@@ -168,9 +178,11 @@ static void one_disk(void)
 	say(&a, "stop");
 	await_event(&a, &in, QMP_STOPPED);
 	check(start(s, &b, &e) == -EBUSY);
+	check(!is_free(disk));
 	/* an orderly end on SIGTERM, though it is process 1 of its namespace */
 	check(kill(a.pid, SIGTERM) == 0);
 	check(end(&a, 20) == 0);
+	check(is_free(disk));
 	buf_consume(&in, in.n);
 	check(start(s, &b, &e) == 0);
 	await_event(&b, &in, QMP_GREETING);

@@ -21,8 +21,8 @@ struct vm_spec {
 	const char *kernel; /* ELF */
 	const char *initrd;
 	const char *cmdline;    /* added to ours; may be "" */
-	const char *root_image; /* read-only disk; NULL: none (probe) */
-	const char *disk_image; /* writable raw disk; NULL: none (probe) */
+	const char *root_image; /* read-only disk, flock()ed shared while QEMU runs; NULL: none */
+	const char *disk_image; /* writable raw disk, locked while QEMU runs; NULL: none */
 	const char *scratch; /* not needed: the cage lays its root over "/" of its own namespace */
 	int ctl_fd;          /* socket: becomes the virtio-serial port "ctl" */
 	int qmp_fd;          /* socket: QMP */
@@ -30,7 +30,9 @@ struct vm_spec {
 };
 
 /* Start QEMU. On success the caller should close its copies of the three descriptors (they are
- * borrowed). 0, or -Exxx with a message. *ret_pidfd is close-on-exec and owned by the caller. */
+ * borrowed). 0, -EBUSY (another machine has the disk) or -Exxx, with a message. *ret_pidfd is
+ * close-on-exec and owned by the caller. The calling thread must live as long as QEMU shall, and the
+ * program must be dumpable (prctl(2)), as it is by default. */
 int vm_spawn(const struct vm_spec *s, pid_t *ret_pid, int *ret_pidfd, struct err *e);
 
 /* What QEMU of this path needs to run: itself, its libraries, its firmware and modules. A

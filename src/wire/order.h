@@ -30,6 +30,7 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(memory)    /* bytes */ \
 	X(disk_size) /* bytes; limits what QEMU may write to a file */ \
 	X(tsc_khz)   /* host's time stamp counter, for emulation; 0: none */ \
+	X(tcg_multi) /* emulate with a thread for each CPU: safe with this QEMU and kernel */ \
 	X(boot_ms)   /* deadline of a boot */ \
 	X(stop_ms)   /* deadline of an orderly stop */ \
 	X(idle_ms)   /* stop after this long without use; 0: never */

@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""What a sandbox costs, each figure beside one to compare it with, taken in the same run.
+
+life.py BAC PART...    PART: boot exec stream memory idle hundred (default: all but hundred)
+
+boot     cold start to the first reply of exec, against QEMU booting the same kernel to a busybox that says
+         one word (target: 1.25 times)
+exec     round trip of /bin/true: median, and the host's share (processor time of bac and its supervisor)
+stream   bytes per second through exec's stdout, against a pipe inside the guest
+memory   resident memory of our processes for one sandbox (target: 8 MiB), against QEMU's
+idle     wake-ups of our processes in 10 quiet seconds (target: 0), against QEMU's
+hundred  100 boots in a row: how many hung or were repeated (target: none)
+
+BENCH_RUNS (default 7) is how often boot is repeated. Exits with 77 where there is no template.
+"""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+BAC = sys.argv[1]
+RUNS = int(os.environ.get("BENCH_RUNS", "7"))
+NAME = f"bench{os.getpid()}"
+
+
+def bac(*words, **kw):
+    return subprocess.run([BAC, *words], check=True, capture_output=True, text=True, **kw).stdout
+
+
+def row(what, value, unit, against, ratio, target):
+    print(f"{what:<10} {value:>10} {unit:<6} against {against}  ratio {ratio}  target {target}", flush=True)
+
+
+def inspect():
+    return json.loads(bac("inspect", "--json", NAME))
+
+
+def supervisor():
+    directory = inspect()["directory"]
+    return json.load(open(f"{directory}/run.json"))["pid"]
+
+
+def kernel():
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "bac/kernels"
+    known = []
+    for d in cache.iterdir():
+        if not d.name.startswith(".") and (d / "vmlinux").exists():
+            known.append((json.load(open(d / "kernel.json")), d / "vmlinux"))
+    return next((v for k, v in known if k.get("kind") == "minimal"), known[0][1])
+
+
+def tsc_words():
+    """The words about the clock that bac itself uses, from a guest's command line."""
+    line = bac("exec", NAME, "cat", "/proc/cmdline").split()
+    return " ".join(w for w in line if not w.startswith(("console", "quiet", "bac.")))
+
+
+def busybox(tmp):
+    """An initramfs of nothing but busybox: the least that can say a word."""
+    prog = shutil.which("busybox")
+    if not prog or b"statically" not in subprocess.run(["file", prog], capture_output=True).stdout:
+        return None
+    root = tmp / "root"
+    (root / "bin").mkdir(parents=True)
+    shutil.copy(prog, root / "bin/busybox")
+    (root / "init").write_text("#!/bin/busybox sh\necho up\n/bin/busybox poweroff -f\n")
+    (root / "init").chmod(0o755)
+    (root / "dev").mkdir()
+    subprocess.run("mknod dev/console c 5 1 2>/dev/null; find . | cpio -o -H newc --quiet >../initrd", shell=True,
+                   check=True, cwd=root)
+    return tmp / "initrd"
+
+
+def plain_boot(initrd, words, cpus, memory):
+    start = time.monotonic()
+    p = subprocess.Popen(
+        ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M",
+         "microvm,acpi=on,isa-serial=on,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus),
+         "-m", str(memory >> 20), "-kernel", str(kernel()), "-initrd", str(initrd), "-serial", "stdio", "-bios", "qboot.rom",
+         "-append", f"console=ttyS0 quiet {words}"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    took = None
+    for line in p.stdout:
+        if b"up" in line:
+            took = time.monotonic() - start
+            break
+    p.kill()
+    p.wait()
+    return took
+
+
+def bench_boot():
+    about = inspect()
+    words = tsc_words()
+    with tempfile.TemporaryDirectory() as t:
+        initrd = busybox(pathlib.Path(t))
+        ours, plain, boots = [], [], []
+        for _ in range(RUNS):
+            bac("stop", NAME)
+            start = time.monotonic()
+            bac("exec", NAME, "true")
+            ours.append(time.monotonic() - start)
+            boots.append(inspect()["boot_seconds"])
+            if initrd:
+                bac("stop", NAME)
+                plain.append(plain_boot(initrd, words, about["cpus"], about["memory"]))
+    if not initrd or None in plain:
+        print("boot: no static busybox (package busybox-static), so nothing to compare with")
+        return
+    m, p = statistics.median(ours), statistics.median(plain)
+    row("boot", f"{m:.3f}", "s", f"busybox {p:.3f} s", f"{m / p:.2f}", "1.25")
+    print(f"           min {min(ours):.3f} max {max(ours):.3f}; QEMU's start to READY {statistics.median(boots):.3f} s; "
+          f"kernel {kernel()}")
+
+
+def cpu_of(pid):
+    f = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(f[11]) + int(f[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def bench_exec():
+    n, times = 200, []
+    bac("exec", NAME, "true")
+    pid = supervisor()
+    sup = cpu_of(pid)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(n):
+        start = time.monotonic()
+        subprocess.run([BAC, "exec", NAME, "/bin/true"], check=True)
+        times.append((time.monotonic() - start) * 1000)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000 / n
+    sup = (cpu_of(pid) - sup) * 1000 / n
+    inside = bac("exec", NAME, "python3", "-c",
+                 "import subprocess, time, statistics\nt=[]\nfor _ in range(50):\n s=time.monotonic();"
+                 " subprocess.run(['/bin/true']); t.append(time.monotonic()-s)\nprint(statistics.median(t)*1000)")
+    m = statistics.median(times)
+    row("exec", f"{m:.2f}", "ms", f"inside {float(inside):.2f} ms", f"{m / float(inside):.2f}", "15 ms")
+    print(f"           p99 {sorted(times)[int(n * 0.99)]:.2f} ms; host's processor time {own + sup:.2f} ms "
+          f"(bac {own:.2f}, supervisor {sup:.2f}), target 1 ms")
+
+
+def bench_stream():
+    size = 256 << 20
+    start = time.monotonic()
+    p = subprocess.Popen([BAC, "exec", NAME, "head", "-c", str(size), "/dev/zero"], stdout=subprocess.PIPE)
+    got = 0
+    while chunk := p.stdout.read(1 << 20):
+        got += len(chunk)
+    p.wait()
+    rate = got / (time.monotonic() - start) / 1e6
+    inside = bac("exec", NAME, "bash", "-c", f"s=$(date +%s%N); head -c {size} /dev/zero | cat >/dev/null; "
+                 "e=$(date +%s%N); echo $((e - s))")
+    there = size / int(inside) * 1000
+    assert got == size
+    row("stream", f"{rate:.0f}", "MB/s", f"pipe inside {there:.0f} MB/s", f"{rate / there:.2f}", "-")
+
+
+def rss(pid):
+    private = shared = 0
+    for line in open(f"/proc/{pid}/smaps_rollup"):
+        if line.startswith("Rss:"):
+            shared = int(line.split()[1])
+        if line.startswith(("Private_Clean:", "Private_Dirty:")):
+            private += int(line.split()[1])
+    return shared, private
+
+
+def bench_memory():
+    bac("exec", NAME, "true")
+    all_, own = rss(supervisor())
+    qemu, _ = rss(inspect()["qemu_pid"])
+    row("memory", f"{all_ / 1024:.1f}", "MiB", f"QEMU {qemu / 1024:.0f} MiB", f"{all_ / qemu:.3f}", "8 MiB")
+    print(f"           of which {own / 1024:.1f} MiB are the supervisor's alone")
+
+
+def wakeups(pid):
+    return sum(int(line.split()[1]) for line in open(f"/proc/{pid}/status") if "ctxt_switches" in line)
+
+
+def bench_idle():
+    bac("exec", NAME, "true")
+    time.sleep(2)
+    pid, qemu = supervisor(), inspect()["qemu_pid"]
+    time.sleep(1)
+    before, q = wakeups(pid), wakeups(qemu)
+    time.sleep(10)
+    n, nq = wakeups(pid) - before, wakeups(qemu) - q
+    row("idle", n, "/10 s", f"QEMU {nq}", f"{n / max(nq, 1):.3f}", "0")
+
+
+def bench_hundred():
+    log, times, tries = inspect()["directory"], [], 0
+    for _ in range(100):
+        bac("stop", NAME)
+        start = time.monotonic()
+        bac("exec", NAME, "true")
+        times.append(time.monotonic() - start)
+        tries += 1
+    text = bac("logs", NAME)
+    hung = text.count("did not come up") + text.count("ended before the guest was up")
+    row("hundred", f"{statistics.median(times):.3f}", "s", f"max {max(times):.3f} s", hung, "no hang, no retry")
+
+
+def main():
+    if not json.loads(bac("template", "ls", "--json"))["templates"]:
+        print("skipped: no template in the cache: run 'bac template build'")
+        sys.exit(77)
+    parts = sys.argv[2:] or ["boot", "exec", "stream", "memory", "idle"]
+    bac("create", "--name", NAME, "-q", "-m", os.environ.get("BENCH_MEMORY", "1g"), "shell")
+    try:
+        for part in parts:
+            globals()[f"bench_{part}"]()
+    finally:
+        bac("rm", "--force", NAME)
+
+
+main()
