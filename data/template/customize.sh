@@ -28,6 +28,9 @@ install -m 0644 "$here/persistent.sh" "$root/etc/sandbox-persistent.sh"
 within chown agent:agent /etc/sandbox-persistent.sh
 cat "$here/bashrc" >>"$root/etc/bash.bashrc"
 
+# The build did not wait for the disk; a sandbox that may be cut off does.
+sed -i '/force-unsafe-io/d' "$root/etc/dpkg/dpkg.cfg.d/99mmdebstrap"
+
 # Small things.
 ln -s ../../bin/fdfind "$root/usr/local/bin/fd"
 echo 'LANG=C.UTF-8' >"$root/etc/default/locale"

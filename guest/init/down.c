@@ -236,7 +236,7 @@ static void on_time(struct timer *t)
 	if (d->step == ASKED) {
 		d->step = KILLED;
 		(void)kill(-1, SIGKILL);
-		loop_after(d->loop, &d->t, ms_left(d) / 2);
+		loop_after(d->loop, &d->t, MAX(ms_left(d) / 2, (uint64_t)LEAST_MS));
 		return;
 	}
 	die_note("some processes cannot be ended");

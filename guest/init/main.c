@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/reboot.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,7 @@ struct init {
 	struct watch signals;
 	struct timer config_wait;
 	enum phase phase;
+	bool lost; /* the conversation is over */
 };
 
 /* ---- frames of the connection ---- */
@@ -111,8 +113,9 @@ static void on_lost(void *user, const char *why)
 
 	if (in->phase == WAITING)
 		die("%s", why);
-	if (in->phase == STOPPING)
+	if (in->lost)
 		return;
+	in->lost = true;
 	die_note("%s; shutting down", why);
 	in->phase = STOPPING;
 	loop_unwatch(&in->loop, &in->port.w);
@@ -126,6 +129,8 @@ static void on_frame(void *user, const struct wire_frame *f)
 	struct init *in = user;
 	const char *fault = NULL;
 
+	if (in->lost)
+		return;
 	if (f->stream && in->phase == WAITING)
 		fault = "the host opened a stream before the guest was ready";
 	else if (f->stream)
@@ -177,9 +182,10 @@ static void watch_signals(struct init *in)
 	(void)sigemptyset(&set);
 	for (i = 0; i < ARRAY_SIZE(signals); i++)
 		(void)sigaddset(&set, signals[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
 	in->signals.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	/* blocked, not ignored: a command inherits what is ignored */
+	(void)sigaddset(&set, SIGPIPE);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	in->signals.fn = on_signal;
 	if (in->signals.fd < 0 || loop_watch(&in->loop, &in->signals, EPOLLIN) < 0)
 		die("cannot watch processes: %s", err_text(errno));
@@ -211,6 +217,7 @@ static void start(struct init *in)
 	struct err e;
 	int r;
 
+	(void)umask(022);
 	boot_first_mounts();
 	(void)reboot(RB_DISABLE_CAD);
 	die_catch_crashes();

@@ -34,7 +34,6 @@ struct session {
 	size_t n_said;
 	struct inlet in;
 	struct outlet out[2]; /* stdout or the terminal, stderr */
-	uint64_t signals;     /* STARTING: signals to be sent once it runs, by bit */
 	struct timer timeout;
 	struct wire_exit end; /* ENDED: how */
 };
@@ -131,16 +130,8 @@ static void on_channel_end(struct outlet *o)
 
 static void started(struct session *s)
 {
-	int i;
-
 	s->state = RUNNING;
-	if (!s->copy)
-		die_check(wire_u32_add(&s->all->port->out, s->stream, WIRE_STARTED, 0,
-				       (uint32_t)s->pid));
-	for (i = 1; i < 64 && s->signals; i++)
-		if (s->signals & 1ULL << i)
-			(void)kill(-s->pid, i);
-	s->signals = 0;
+	die_check(wire_u32_add(&s->all->port->out, s->stream, WIRE_STARTED, 0, (uint32_t)s->pid));
 }
 
 /* Take in what the child reports. True at the end of the report. */
@@ -214,7 +205,6 @@ static void ended(struct session *s, int status)
 		outlet_drop(&s->out[0]);
 		outlet_drop(&s->out[1]);
 	} else if (s->state == STARTING && !s->copy) {
-		s->signals = 0;
 		started(s);
 	}
 	outlet_finish(&s->out[0]);
@@ -459,19 +449,22 @@ static const char *on_copy(struct sessions *ss, struct session *s, const struct 
 
 /* ---- signals, size, hang-up, time-out ---- */
 
-static void signal_group(struct session *s, int signo)
+/* With a terminal, the foreground group is meant. Before the child has made its group, or the terminal its
+ * own, there is only the child. */
+static void signal_group(const struct session *s, int signo)
 {
 	pid_t group = s->pid;
 
 	if (s->tty && s->out[0].w.fd >= 0 &&
 	    (ioctl(s->out[0].w.fd, TIOCGPGRP, &group) < 0 || group <= 0))
 		group = s->pid;
-	(void)kill(-group, signo);
+	if (kill(-group, signo) < 0)
+		(void)kill(s->pid, signo);
 }
 
+/* Ask all of it to end, and insist a little later. */
 static void signal_all(struct session *s, int signo)
 {
-	/* before setsid() there is no group yet */
 	if (kill(-s->pid, signo) < 0)
 		(void)kill(s->pid, signo);
 	if (s->tty)
@@ -486,9 +479,7 @@ static const char *on_signal(struct sessions *ss, struct session *s, const struc
 	(void)ss;
 	if (wire_signal_parse(&signo, f) != WIRE_OK)
 		return "the host sent a signal that is not valid";
-	if (s->state == STARTING && signo < 64)
-		s->signals |= 1ULL << signo;
-	else if (s->state == RUNNING)
+	if (s->pid)
 		signal_group(s, signo);
 	return NULL;
 }

@@ -37,8 +37,7 @@ enum {
 	BASE_ENV_MAX = 10,
 	ENTRY_MAX = USER_PATH_MAX + 16,
 	STACK_SIZE = 64 * 1024,
-	KERNEL_SIGSET = 8, /* bytes */
-	HIGH_FD = 64,      /* above 3 and 4 */
+	HIGH_FD = 64, /* above 3 and 4 */
 };
 
 struct spawn_job {
@@ -192,6 +191,23 @@ static bool exists(const char *path, struct stat *ret)
 	return raw6(SYS_newfstatat, AT_FDCWD, (long)path, (long)ret, 0, 0, 0) == 0;
 }
 
+/* A NUL in the first line: a program for some other machine, and no script (what bash looks for). */
+static bool is_binary(const char *path)
+{
+	long fd = raw6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	char head[80];
+	long n, i;
+
+	if (fd < 0)
+		return false;
+	n = raw6(SYS_read, fd, (long)head, sizeof(head), 0, 0, 0);
+	(void)raw6(SYS_close, fd, 0, 0, 0, 0, 0);
+	for (i = 0; i < n && head[i] != '\n'; i++)
+		if (!head[i])
+			return true;
+	return false;
+}
+
 /* Returns only on failure: the errno. */
 static int try_file(struct spawn_job *j, const char *path)
 {
@@ -199,7 +215,7 @@ static int try_file(struct spawn_job *j, const char *path)
 	struct stat st;
 
 	/* a file that the kernel cannot run is a script for the shell, as with execvp() */
-	if (r == ENOEXEC) {
+	if (r == ENOEXEC && !is_binary(path)) {
 		j->script[0] = "/bin/sh";
 		j->script[1] = path;
 		memcpy(j->script + 2, j->m.argv + 1, j->m.argc * sizeof(*j->script));
@@ -390,14 +406,14 @@ static void keep_only(int *a, int *b)
 	(void)raw(SYS_close_range, next, ~0U, 0);
 }
 
-/* SIGPIPE is the only signal that is ignored here; execve resets those with a handler. */
+/* Signals that were blocked come now, and end the child as they would end the command. PID 1 ignores none,
+ * and execve resets those with a handler. */
 static void become_child(void)
 {
-	uint64_t none = 0, dfl[4] = { (uint64_t)(uintptr_t)SIG_DFL };
+	uint64_t none = 0;
 
 	(void)raw(SYS_setsid, 0, 0, 0);
-	(void)raw6(SYS_rt_sigaction, SIGPIPE, (long)dfl, 0, KERNEL_SIGSET, 0, 0);
-	(void)raw6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, KERNEL_SIGSET, 0, 0);
+	(void)raw6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof(none), 0, 0);
 }
 
 static int child(void *arg)
@@ -470,8 +486,8 @@ pid_t spawn_fn(int data, int (*fn)(void *ctx, int data, int report), void *ctx, 
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
-		become_child();
 		(void)signal(SIGPIPE, SIG_IGN); /* its writes fail instead, and it says so */
+		become_child();
 		keep_only(&data, &to);
 		_exit(fn(ctx, data, to));
 	}

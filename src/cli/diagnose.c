@@ -154,7 +154,7 @@ static void check_vm(struct report *r)
 		return;
 	}
 	add(r, "guest kernel", GOOD, "%s (%s)", k.release, k.kind);
-	if (vm_probe(r->c->dirs.cache, NULL, r->qemu, k.vmlinux, k.initrd, false, &p, &e) < 0)
+	if (vm_probe(r->c->dirs.cache, r->qemu, k.vmlinux, k.initrd, false, &p, &e) < 0)
 		add(r, "accelerator", BAD, "%s", e.msg);
 	else if (p.kvm)
 		add(r, "accelerator", GOOD, "KVM: a guest really starts on it");

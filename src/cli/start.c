@@ -91,8 +91,8 @@ static int choose_accel(struct ctx *c, const struct sandbox *b, const struct sta
 	if (r == 0)
 		r = setting_number(c->state, "vm.requireKvm", &require, e);
 	if (r == 0)
-		r = vm_probe(c->dirs.cache, NULL, p->qemu, p->kernel.vmlinux, p->kernel.initrd,
-			     false, &p->probe, e);
+		r = vm_probe(c->dirs.cache, p->qemu, p->kernel.vmlinux, p->kernel.initrd, false,
+			     &p->probe, e);
 	if (r < 0)
 		return r;
 	if (o->accel) {

@@ -58,6 +58,7 @@ static int debootstrap(struct image_work *w, const struct image_recipe *rc, stru
 	argv[n++] = include;
 	argv[n++] = dpkg;
 	argv[n++] = apt;
+	argv[n++] = "--dpkgopt=force-unsafe-io"; /* customize.sh takes it out again */
 	argv[n++] = "--customize-hook=sh \"$BAC_RECIPE/customize.sh\" \"$1\"";
 	argv[n++] = rc->suite;
 	argv[n++] = root;

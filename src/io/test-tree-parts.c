@@ -226,16 +226,14 @@ static void temporaries(int top)
 
 int main(void)
 {
-	char top[] = "/tmp/test-tree-parts-XXXXXX";
+	char top[64];
 	int dir;
 
 	source_names();
 	shown_paths();
 	made_files();
 	seen_links();
-	check(mkdtemp(top));
-	dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	check(dir >= 0);
+	dir = test_top(top, "test-tree-parts");
 	names(dir);
 	notes(dir, 0, 100);
 	notes(dir, 1, 0);

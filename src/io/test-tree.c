@@ -967,15 +967,17 @@ static void in_namespace(void)
 
 int main(void)
 {
-	char top[] = "/tmp/test-tree-XXXXXX";
+	char top[64];
 	struct rlimit files;
+	int dir;
 
 	(void)umask(077); /* modes come from the stream */
 	check(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
 	check(getrlimit(RLIMIT_NOFILE, &files) == 0);
 	files.rlim_cur = files.rlim_max; /* for gone(), which is simple */
 	check(setrlimit(RLIMIT_NOFILE, &files) == 0);
-	check(mkdtemp(top) && chdir(top) == 0);
+	dir = test_top(top, "test-tree");
+	check(fchdir(dir) == 0 && close(dir) == 0);
 	all_places();
 	names_are_the_receivers();
 	source_faults();

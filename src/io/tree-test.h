@@ -32,6 +32,19 @@ static inline void test_remove(int dir, const char *name)
 	check(unlinkat(dir, name, AT_REMOVEDIR) == 0);
 }
 
+/* Make a folder for a test and open it: in memory if there is such a place, where many small files
+ * are made ten times as fast. */
+static inline int test_top(char dst[64], const char *name)
+{
+	const char *where = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	int fd;
+
+	check(snprintf(dst, 64, "%s/%s-XXXXXX", where, name) < 64 && mkdtemp(dst));
+	fd = open(dst, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	check(fd >= 0);
+	return fd;
+}
+
 /* Append a record; texts that are not given are empty. */
 static inline void test_record(struct buf *b, struct copy_record m)
 {

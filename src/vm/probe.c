@@ -470,14 +470,13 @@ static int probe_and_keep(int dir, const char *key, const char *qemu, const char
 	return 0;
 }
 
-int vm_probe(const char *cache_dir, const char *scratch, const char *qemu, const char *kernel,
-	     const char *initrd, bool fresh, struct vm_probe *ret, struct err *e)
+int vm_probe(const char *cache_dir, const char *qemu, const char *kernel, const char *initrd,
+	     bool fresh, struct vm_probe *ret, struct err *e)
 {
 	struct buf key = BUF_INIT(16384);
 	_close_ int dir = -1, lock = -1;
 	int r;
 
-	(void)scratch;
 	dir = open(cache_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return err_errno(e, -errno, "cannot open %s", cache_dir);

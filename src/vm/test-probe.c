@@ -62,7 +62,7 @@ static void ask(bool fresh)
 	struct vm_probe p = { 0 };
 	struct err e = { 0 };
 
-	if (vm_probe(dir, dir, qemu, kernel, kernel, fresh, &p, &e) < 0)
+	if (vm_probe(dir, qemu, kernel, kernel, fresh, &p, &e) < 0)
 		fprintf(stderr, "%s\n", e.msg);
 	check(p.n_qemu_files > 3 && !p.qemu_files[p.n_qemu_files]);
 	check(!p.kvm && p.why[0]);

@@ -23,10 +23,9 @@ struct vm_spec {
 	const char *cmdline;    /* added to ours; may be "" */
 	const char *root_image; /* read-only disk, flock()ed shared while QEMU runs; NULL: none */
 	const char *disk_image; /* writable raw disk, locked while QEMU runs; NULL: none */
-	const char *scratch; /* not needed: the cage lays its root over "/" of its own namespace */
-	int ctl_fd;          /* socket: becomes the virtio-serial port "ctl" */
-	int qmp_fd;          /* socket: QMP */
-	int console_fd;      /* writable: kernel console, QEMU's stderr */
+	int ctl_fd;             /* socket: becomes the virtio-serial port "ctl" */
+	int qmp_fd;             /* socket: QMP */
+	int console_fd;         /* writable: kernel console, QEMU's stderr */
 };
 
 /* Start QEMU. On success the caller should close its copies of the three descriptors (they are
@@ -59,6 +58,6 @@ struct vm_probe {
 	char **qemu_files; /* vm_files(); owned */
 	size_t n_qemu_files;
 };
-int vm_probe(const char *cache_dir, const char *scratch, const char *qemu, const char *kernel,
-	     const char *initrd, bool fresh, struct vm_probe *ret, struct err *e);
+int vm_probe(const char *cache_dir, const char *qemu, const char *kernel, const char *initrd,
+	     bool fresh, struct vm_probe *ret, struct err *e);
 void vm_probe_done(struct vm_probe *p);
