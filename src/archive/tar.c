@@ -29,6 +29,7 @@ static int archive_fault(struct err *e, struct archive *a, const char *what)
 
 struct writer {
 	int out_fd;
+	int out_r; /* from when it is not 0, nothing is written */
 	struct tree_in in;
 	struct tree_count count;
 	struct archive *a;
@@ -47,6 +48,25 @@ static const char *full(const struct writer *w, char *dst, const char *path)
 		dst[n++] = '/';
 	memcpy(dst + n, path, len + 1);
 	return n + len ? dst : ".";
+}
+
+/* For libarchive writing always succeeds: after a failure it would leak what it holds. */
+static la_ssize_t on_write(struct archive *a, void *p, const void *data, size_t n)
+{
+	struct writer *w = p;
+
+	(void)a;
+	if (!w->out_r)
+		w->out_r = fd_write_all(w->out_fd, data, n);
+	return (la_ssize_t)n;
+}
+
+/* Did all go well so far? fine is what libarchive thinks. */
+static int written(struct writer *w, bool fine, struct err *e)
+{
+	if (w->out_r < 0)
+		return err_errno(e, w->out_r, "cannot write the archive");
+	return fine ? 0 : archive_fault(e, w->a, "cannot write the archive");
 }
 
 static int write_header(struct writer *w, const struct copy_record *m, struct err *e)
@@ -69,16 +89,12 @@ static int write_header(struct writer *w, const struct copy_record *m, struct er
 	if (m->kind == COPY_HARD)
 		archive_entry_copy_hardlink(t, full(w, w->target, m->target));
 	/* a warning is about a name that is no text: it is written as the bytes that it is */
-	if (archive_write_header(w->a, t) < ARCHIVE_WARN)
-		return archive_fault(e, w->a, "cannot write the archive");
-	return 0;
+	return written(w, archive_write_header(w->a, t) >= ARCHIVE_WARN, e);
 }
 
 static int write_bytes(struct writer *w, const void *p, size_t n, struct err *e)
 {
-	if (archive_write_data(w->a, p, n) != (la_ssize_t)n)
-		return archive_fault(e, w->a, "cannot write the archive");
-	return 0;
+	return written(w, archive_write_data(w->a, p, n) == (la_ssize_t)n, e);
 }
 
 static int write_zeros(struct writer *w, uint64_t n, struct err *e)
@@ -135,16 +151,6 @@ static int write_entries(struct writer *w, struct err *e)
 	return r;
 }
 
-static la_ssize_t on_write(struct archive *a, void *fd, const void *p, size_t n)
-{
-	int r = fd_write_all(*(int *)fd, p, n);
-
-	if (r == 0)
-		return (la_ssize_t)n;
-	archive_set_error(a, -r, "%s", err_text(r));
-	return -1;
-}
-
 static int write_archive(struct writer *w, struct err *e)
 {
 	int r;
@@ -159,12 +165,10 @@ static int write_archive(struct writer *w, struct err *e)
 	    archive_write_add_filter_none(w->a) != ARCHIVE_OK ||
 	    archive_write_set_bytes_per_block(w->a, BLOCK) != ARCHIVE_OK ||
 	    archive_write_set_bytes_in_last_block(w->a, 1) != ARCHIVE_OK ||
-	    archive_write_open(w->a, &w->out_fd, NULL, on_write, NULL) != ARCHIVE_OK)
+	    archive_write_open(w->a, w, NULL, on_write, NULL) != ARCHIVE_OK)
 		return archive_fault(e, w->a, "cannot write the archive");
 	r = write_entries(w, e);
-	if (r == 0 && archive_write_close(w->a) != ARCHIVE_OK)
-		r = archive_fault(e, w->a, "cannot write the archive");
-	return r;
+	return r < 0 ? r : written(w, archive_write_close(w->a) == ARCHIVE_OK, e);
 }
 
 int tar_from_copy(int in_fd, int out_fd, struct tree_count *ret_count, struct err *e)
@@ -174,8 +178,8 @@ int tar_from_copy(int in_fd, int out_fd, struct tree_count *ret_count, struct er
 
 	tree_in_init(&w.in, in_fd);
 	r = write_archive(&w, e);
-	if (r < 0 && w.a)
-		(void)archive_write_fail(w.a); /* or freeing it would write a proper end */
+	if (r < 0)
+		w.out_r = r; /* freeing it would write a proper end */
 	if (w.a)
 		(void)archive_write_free(w.a);
 	archive_entry_free(w.entry);

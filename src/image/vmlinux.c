@@ -23,8 +23,8 @@ static uint32_t le32(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-static int find_payload(const uint8_t *p, size_t n, const uint8_t **ret, size_t *ret_n,
-			struct err *e)
+int image_vmlinux_payload(const uint8_t *p, size_t n, const uint8_t **ret, size_t *ret_n,
+			  struct err *e)
 {
 	size_t setup, off, len;
 
@@ -56,7 +56,7 @@ int image_vmlinux(const void *p, size_t n, struct buf *out, struct err *e)
 	const uint8_t *pay = NULL;
 	bool gzip;
 	size_t len = 0;
-	int r = find_payload(p, n, &pay, &len, e);
+	int r = image_vmlinux_payload(p, n, &pay, &len, e);
 
 	if (r < 0)
 		return r;

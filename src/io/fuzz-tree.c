@@ -1,7 +1,5 @@
 /* Any bytes received as a tree: whatever they say, nothing beside the destination is touched, no
  * file that was there gets another name, and no temporary file stays. */
-#include <sys/resource.h>
-
 #include "io/tree-test.h"
 #include "io/tree.h"
 
@@ -18,12 +16,8 @@ static void clean_up(void)
 
 static void set_up(void)
 {
-	struct rlimit files;
 	int fd;
 
-	check(getrlimit(RLIMIT_NOFILE, &files) == 0);
-	files.rlim_cur = files.rlim_max;
-	check(setrlimit(RLIMIT_NOFILE, &files) == 0);
 	top_fd = test_top(top, "fuzz-tree");
 	check(atexit(clean_up) == 0);
 	fd = openat(top_fd, "canary", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,6 +1,4 @@
 /* The small parts of a copy: names, sets, notes, temporary files. */
-#include <sys/resource.h>
-
 #include "io/tree-links.h"
 #include "io/tree-made.h"
 #include "io/tree-names.h"

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,8 +38,13 @@ static inline void test_remove(int dir, const char *name)
 static inline int test_top(char dst[64], const char *name)
 {
 	const char *where = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+	struct rlimit files;
 	int fd;
 
+	/* for test_remove(), which is simple */
+	check(getrlimit(RLIMIT_NOFILE, &files) == 0);
+	files.rlim_cur = files.rlim_max;
+	check(setrlimit(RLIMIT_NOFILE, &files) == 0);
 	check(snprintf(dst, 64, "%s/%s-XXXXXX", where, name) < 64 && mkdtemp(dst));
 	fd = open(dst, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	check(fd >= 0);

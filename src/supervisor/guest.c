@@ -170,12 +170,10 @@ static void on_input(struct conn *c)
 		buf_consume(&c->in, done);
 }
 
+/* Only QEMU can close the wire, by ending: the news of that says more, and is on its way. */
 static void on_gone(struct conn *c)
 {
-	struct sup *s = c->user;
-
-	if (s->state == STATE_RUNNING)
-		broken(s, "the wire was closed");
+	sup_life_wire_closed(c->user);
 }
 
 /* ---- QMP ---- */

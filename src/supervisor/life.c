@@ -68,6 +68,20 @@ static void tell_starter(struct sup *s, char kind, const char *text)
 	s->ready_fd = fd_close(s->ready_fd);
 }
 
+static void on_closed_long(uv_timer_t *t)
+{
+	struct sup *s = t->data;
+
+	sup_reason(s, "QEMU closed the control wire and did not end");
+	sup_event(s, EV_WIRE_BROKEN);
+}
+
+void sup_life_wire_closed(struct sup *s)
+{
+	if (s->state == STATE_RUNNING)
+		(void)uv_timer_start(&s->deadline, on_closed_long, GRACE_MS, 0);
+}
+
 /* ---- steps: what happens, and the state that follows ---- */
 
 static enum wire_state ready(struct sup *s)
@@ -227,6 +241,9 @@ void sup_event(struct sup *s, enum sup_event ev)
 
 static void say_how_it_ended(struct sup *s, int status)
 {
+	/* An emulated kernel may die in silence, and QEMU end with status 0: as good as a hang. */
+	if (s->state == STATE_STARTING && !s->reason[0])
+		s->hung = true;
 	if (WIFSIGNALED(status) && s->state == STATE_RUNNING)
 		sup_reason(s, "QEMU was killed by signal %d (%s)", WTERMSIG(status),
 			   WTERMSIG(status) == SIGKILL ? "out of memory, or by somebody"

@@ -92,6 +92,8 @@ void sup_finish(struct sup *s); /* close every handle, so that the loop ends */
 /* Signals first, before QEMU is started, so that its end is not missed; then the rest. */
 int sup_life_start(struct sup *s, struct err *e) _must_check_;
 int sup_life_watch(struct sup *s, struct err *e) _must_check_;
+/* The guest wire was closed: QEMU must end soon, or is ended. */
+void sup_life_wire_closed(struct sup *s);
 
 /* guest.c: the guest wire */
 int sup_guest_open(struct sup *s, int ctl_fd, int qmp_fd, struct err *e) _must_check_;
