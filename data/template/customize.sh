@@ -24,7 +24,7 @@ within chown -R agent:staff /usr/local
 within find /usr/local -type d -exec chmod 2775 {} +
 
 # Every bash reads /etc/sandbox-persistent.sh.
-install -m 0644 "$here/persistent.sh" "$root/etc/sandbox-persistent.sh"
+install -m 0644 "$here/persistent" "$root/etc/sandbox-persistent.sh"
 within chown agent:agent /etc/sandbox-persistent.sh
 cat "$here/bashrc" >>"$root/etc/bash.bashrc"
 

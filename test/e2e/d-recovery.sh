@@ -12,7 +12,7 @@ one_line() { [[ $err =~ ^bac:\ [^$'\n']+$ ]] && [ "$(wc -l <<<"$err")" -eq 1 ]; 
 supervisor() { python3 -c 'import json,sys; print(json.load(open(sys.argv[1]))["pid"])' "$state/sandboxes/$(id_of "$1")/run.json"; }
 id_of() { command "$BAC" inspect --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])'; }
 qemu() { command "$BAC" inspect --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["qemu_pid"])'; }
-gone() { ! kill -0 "$1" 2>/dev/null; }
+gone() { [ ! -e "/proc/$1" ] || grep -q "^State:.Z" "/proc/$1/status"; } # a zombie is for its new parent to bury
 state_of() { command "$BAC" ls --json | python3 -c 'import json,sys; print({b["name"]: b["status"] for b in json.load(sys.stdin)["sandboxes"]}.get(sys.argv[1], "none"))' "$1"; }
 export -f state_of
 
