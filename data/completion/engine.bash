@@ -13,7 +13,6 @@ _bac_kind() { # KIND CURRENT
 			$(compgen -f -- "$2"))
 		;;
 	f) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$2")) ;;
-	d) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -d -- "$2")) ;;
 	*'|'*) COMPREPLY=($(compgen -W "${1//|/$'\n'}" -- "$2")) ;;
 	esac
 }

@@ -9,7 +9,6 @@ _bac_kind() {
 		if [[ $1 == s ]]; then compadd -a names; else compadd -S : -a names; _files; fi
 		;;
 	(f) _files ;;
-	(d) _files -/ ;;
 	(*'|'*) compadd -- ${(s:|:)1} ;;
 	esac
 }

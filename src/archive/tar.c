@@ -298,9 +298,8 @@ static int send_link(struct reader *t, struct copy_record *m, struct archive_ent
 		r = tidy(t->target, hard, e);
 		if (r < 0)
 			return r;
-		*m = (struct copy_record) { .kind = COPY_HARD,
-					    .path = t->path,
-					    .target = t->target };
+		m->kind = COPY_HARD;
+		m->target = t->target;
 		return tree_out_record(&t->out, m, e);
 	}
 	m->kind = COPY_LINK;

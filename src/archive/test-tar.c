@@ -291,8 +291,9 @@ static void formats(void)
 			check(read_archive(finish(&w), &said) == 0);
 			check(starts_with(buf_str(&said),
 					  "d d 755 1000.0 \nf d/f 755 1000.0  size=4 sum="));
-			check(strstr(buf_str(&said), "\nf abs 755 1000.0  size=1 sum=78\n"
-						     "l l 0 1000.0 /etc/passwd\nh h 0 0.0 d/f\n"));
+			check(strstr(buf_str(&said),
+				     "\nf abs 755 1000.0  size=1 sum=78\n"
+				     "l l 0 1000.0 /etc/passwd\nh h 755 1000.0 d/f\n"));
 			buf_done(&said);
 		}
 }

@@ -8,8 +8,8 @@
  *   args    the kinds of the other words in order; the last one repeats if it ends with a star
  *   first   set if options end at the first other word (exec)
  *
- * A KIND is s (sandbox), f (file), d (directory), c (side of a copy), - (nothing we know), or the
- * choices themselves ("kvm|tcg"). fish has its own way to declare options and gets its table as
+ * A KIND is s (sandbox), f (file), c (side of a copy), - (nothing we know), or the choices
+ * themselves ("kvm|tcg"). fish has its own way to declare options and gets its table as
  * "complete" lines.
  *
  * The engines are data/completion/engine.*, where they can be read and linted as what they are. */
@@ -40,8 +40,6 @@ static const char *kind(const char *name)
 		return "s";
 	if (starts_with(name, "FILE") || starts_with(name, "PATH"))
 		return "f";
-	if (starts_with(name, "DIR"))
-		return "d";
 	return "-";
 }
 
@@ -203,8 +201,6 @@ static void fish_kind(struct put *p, const char *k)
 		PUT(p, " -F -a '(__bac_sides)'");
 	else if (streq(k, "f"))
 		PUT(p, " -r -F");
-	else if (streq(k, "d"))
-		PUT(p, " -x -a '(__fish_complete_directories)'");
 	else if (streq(k, "-"))
 		PUT(p, " -x");
 	else

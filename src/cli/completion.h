@@ -2,7 +2,7 @@
 /* Completion scripts for three shells, printed from the option tables.
  *
  * They complete commands, options, and words whose kind the tables name: SANDBOX (the names that
- * "bac ls -q" prints), FILE, PATH and DIR, SRC and DST of a copy (files, or a sandbox with a
+ * "bac ls -q" prints), FILE and PATH, SRC and DST of a copy (files, or a sandbox with a
  * colon), and choices in small letters ("kvm|tcg"). */
 #include "base/opt.h"
 

@@ -18,7 +18,7 @@
 enum { CONF_MAX = 1 << 20, ASK_MS = 20000, ANSWER_MAX = 64 * 1024 };
 
 /* The files of data/template that go into a template. */
-static const char *const files[] = { "packages", "dpkg.cfg", "apt.conf",     "customize.sh",
+static const char *const files[] = { "packages", "dpkg.cfg", "apt.conf",  "customize.sh",
 				     "sudoers",  "bashrc",   "persistent" };
 
 void image_recipe_done(struct image_recipe *r)

@@ -138,7 +138,8 @@ static const struct {
 	int code;
 	const char *cause;
 } causes[] = {
-	{ "No space left on device", -ENOSPC, "the disk is full" },
+	{ "No space left on device", -ENOSPC,
+	  "the disk is full; free some space, or set XDG_CACHE_HOME to another disk" },
 	{ "Disk quota exceeded", -EDQUOT, "the disk quota is used up" },
 	{ "NO_PUBKEY", -EKEYREJECTED,
 	  "the suite's signing key is unknown; update it: sudo apt install "

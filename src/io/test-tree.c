@@ -195,14 +195,14 @@ static void prepare(char dest_is)
 	switch (dest_is) {
 	case 'l':
 		check(symlink("d", "l") == 0);
-		/* fall through */
+		__attribute__((fallthrough));
 	case 'd':
 		make("d");
 		put("d/kept", "kept", 0600);
 		break;
 	case 'F':
 		check(symlink("f", "F") == 0);
-		/* fall through */
+		__attribute__((fallthrough));
 	case 'f':
 		put("f", "old", 0600);
 		break;

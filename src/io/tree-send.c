@@ -181,8 +181,9 @@ static int send_file(struct walk *w, int fd, const struct stat *st, struct err *
 	if (st->st_nlink > 1 && w->count.files < COPY_LINKS_MAX && w->depth)
 		before = tree_links_seen(&w->links, st, w->path);
 	if (before) {
-		struct copy_record m = { .kind = COPY_HARD, .path = w->path, .target = before };
+		struct copy_record m = record(w, COPY_HARD, st);
 
+		m.target = before;
 		w->count.links++;
 		return tree_out_record(&w->out, &m, e);
 	}

@@ -15,7 +15,6 @@ struct state {
 int state_fault(struct state *s, const char *doing, struct err *e);
 
 int state_insert(struct state *s, const struct sandbox *b, struct err *e) _must_check_;
-int state_delete(struct state *s, const char *id, struct err *e) _must_check_;
 int state_rows(struct state *s, bool made_only, struct sandbox **ret, size_t *ret_n, struct err *e)
 	_must_check_;
 int state_setting_put(struct state *s, const char *key, const char *value, struct err *e)

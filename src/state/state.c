@@ -176,7 +176,7 @@ int state_insert(struct state *s, const struct sandbox *b, struct err *e)
 	return state_fault(s, "record the sandbox", e);
 }
 
-int state_delete(struct state *s, const char *id, struct err *e)
+static int delete_row(struct state *s, const char *id, struct err *e)
 {
 	_stmt_ sqlite3_stmt *st = NULL;
 	int r = prepare(s, "DELETE FROM sandbox WHERE id = ?", &st, e);
@@ -269,7 +269,7 @@ int state_remove(struct state *s, const struct sandbox *b, struct err *e)
 	(void)snprintf(trash, sizeof(trash), ".trash-%s", b->id);
 	if (renameat(s->boxes_fd, b->id, s->boxes_fd, trash) < 0 && errno != ENOENT)
 		return err_errno(e, -errno, "cannot remove %s/sandboxes/%s", s->dir, b->id);
-	r = state_delete(s, b->id, e);
+	r = delete_row(s, b->id, e);
 	if (r < 0) {
 		(void)renameat(s->boxes_fd, trash, s->boxes_fd, b->id);
 		return r;
@@ -352,7 +352,8 @@ void state_used(struct state *s, const char *id)
 	_stmt_ sqlite3_stmt *st = NULL;
 	struct err e = { 0 };
 
-	if (prepare(s, "UPDATE sandbox SET used = ?2 WHERE id = ?1 AND used < ?2 - 60", &st, &e) < 0)
+	if (prepare(s, "UPDATE sandbox SET used = ?2 WHERE id = ?1 AND used < ?2 - 60", &st, &e) <
+	    0)
 		return;
 	(void)sqlite3_bind_text(st, 1, id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(st, 2, time(NULL));

@@ -201,6 +201,21 @@ static void clean_reason(struct sup *s)
 			*p = '\'';
 }
 
+static void close_handle(uv_handle_t *h, void *arg)
+{
+	(void)arg;
+	if (!uv_is_closing(h))
+		uv_close(h, NULL);
+}
+
+static void finish(struct sup *s)
+{
+	sup_door_close(s);
+	conn_close(&s->guest);
+	conn_close(&s->qmp);
+	uv_walk(&s->loop, close_handle, NULL);
+}
+
 static void entered(struct sup *s)
 {
 	switch (s->state) {
@@ -219,7 +234,7 @@ static void entered(struct sup *s)
 	}
 	sup_door_settle(s);
 	if (s->state == STATE_GONE)
-		sup_finish(s);
+		finish(s);
 }
 
 void sup_event(struct sup *s, enum sup_event ev)
@@ -370,19 +385,4 @@ int sup_life_watch(struct sup *s, struct err *e)
 	(void)uv_timer_start(&s->deadline, on_deadline, s->order.boot_ms, 0);
 	write_run(s);
 	return 0;
-}
-
-static void close_handle(uv_handle_t *h, void *arg)
-{
-	(void)arg;
-	if (!uv_is_closing(h))
-		uv_close(h, NULL);
-}
-
-void sup_finish(struct sup *s)
-{
-	sup_door_close(s);
-	conn_close(&s->guest);
-	conn_close(&s->qmp);
-	uv_walk(&s->loop, close_handle, NULL);
 }

@@ -96,7 +96,7 @@ static void put(struct slog *l, const char *p, size_t n)
 		l->size += n;
 }
 
-void slog_line(struct slog *l, const char *source, const char *text, size_t len)
+static void put_line(struct slog *l, const char *source, const char *text, size_t len)
 {
 	char line[1200], stamp[32];
 	struct timespec ts;
@@ -128,7 +128,7 @@ void slog_say(struct slog *l, const char *fmt, ...)
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	if (n > 0)
-		slog_line(l, "bac", text, MIN((size_t)n, sizeof(text) - 1));
+		put_line(l, "bac", text, MIN((size_t)n, sizeof(text) - 1));
 }
 
 void slog_bytes(struct slog *l, struct slog_carry *carry, const char *source, const void *p,
@@ -146,7 +146,7 @@ void slog_bytes(struct slog *l, struct slog_carry *carry, const char *source, co
 		if (c != '\n' && carry->n < sizeof(carry->p))
 			continue;
 		if (carry->n)
-			slog_line(l, source, carry->p, carry->n);
+			put_line(l, source, carry->p, carry->n);
 		carry->n = 0;
 	}
 }

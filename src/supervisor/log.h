@@ -12,12 +12,11 @@ struct slog;
 int slog_open(int dir, struct slog **ret, struct err *e) _must_check_;
 struct slog *slog_free(struct slog *l);
 
-/* One line from a source ("bac", "kernel", "console"). Control characters are made harmless. A full disk
- * loses lines and nothing else. */
-void slog_line(struct slog *l, const char *source, const char *text, size_t len);
+/* One line of our own. Control characters are made harmless, here as below. A full disk loses lines
+ * and nothing else. */
 void slog_say(struct slog *l, const char *fmt, ...) _printf_(2, 3);
 
-/* Bytes from a source, of any shape: whole lines are written, the rest is kept (up to 1 KiB) until
+/* Bytes from a source ("kernel", "console"), of any shape: whole lines are written, the rest is kept (up to 1 KiB) until
  * its end comes. carry is the caller's, one for each source. */
 struct slog_carry {
 	char p[1024];

@@ -5,7 +5,7 @@
  * lie: the guest to fill our memory, a client to fill the guest's. */
 #include "supervisor/sup.h"
 
-struct stream *sup_stream_find(struct sup *s, uint32_t id)
+static struct stream *find(struct sup *s, uint32_t id)
 {
 	unsigned i;
 
@@ -26,7 +26,7 @@ struct stream *sup_stream_of(struct client *c, uint32_t client_id)
 	return NULL;
 }
 
-struct stream *sup_stream_new(struct sup *s, struct client *c, uint32_t client_id)
+static struct stream *stream_new(struct sup *s, struct client *c, uint32_t client_id)
 {
 	struct stream *st;
 	unsigned i;
@@ -47,7 +47,7 @@ struct stream *sup_stream_new(struct sup *s, struct client *c, uint32_t client_i
 	return st;
 }
 
-void sup_stream_end(struct sup *s, struct stream *st)
+static void stream_end(struct sup *s, struct stream *st)
 {
 	unsigned i;
 
@@ -127,13 +127,13 @@ static bool guest_exit(struct sup *s, struct stream *st, const struct wire_frame
 		sup_job_exit(s, st, &x);
 	else if (st->client)
 		sup_client_exit(st->client, st->client_id, &x);
-	sup_stream_end(s, st);
+	stream_end(s, st);
 	return true;
 }
 
 bool sup_stream_from_guest(struct sup *s, const struct wire_frame *f)
 {
-	struct stream *st = sup_stream_find(s, f->stream);
+	struct stream *st = find(s, f->stream);
 
 	if (!st)
 		return false;
@@ -166,7 +166,7 @@ void sup_streams_all_gone(struct sup *s)
 			sup_job_exit(s, st, &x);
 		else if (st->client)
 			sup_client_exit(st->client, st->client_id, &x);
-		sup_stream_end(s, st);
+		stream_end(s, st);
 	}
 }
 
@@ -199,7 +199,7 @@ static void open_stream(struct client *c, uint32_t id, enum wire_type type, cons
 		refuse(c, id, why);
 		return;
 	}
-	st = sup_stream_new(s, c, id);
+	st = stream_new(s, c, id);
 	if (!st) {
 		refuse(c, id, "too many commands at once in this sandbox (256)");
 		return;
@@ -207,7 +207,7 @@ static void open_stream(struct client *c, uint32_t id, enum wire_type type, cons
 	sup_guest_time(s);
 	if (!s->guest.open || wire_message_add(&s->guest.out, st->id, type, p, n) < 0) {
 		refuse(c, id, "the sandbox takes no more commands now; try again");
-		sup_stream_end(s, st);
+		stream_end(s, st);
 		return;
 	}
 	conn_flush(&s->guest);

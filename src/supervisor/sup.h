@@ -88,7 +88,6 @@ struct sup {
 /* life.c */
 void sup_event(struct sup *s, enum sup_event ev);
 void sup_reason(struct sup *s, const char *fmt, ...) _printf_(2, 3);
-void sup_finish(struct sup *s); /* close every handle, so that the loop ends */
 /* Signals first, before QEMU is started, so that its end is not missed; then the rest. */
 int sup_life_start(struct sup *s, struct err *e) _must_check_;
 int sup_life_watch(struct sup *s, struct err *e) _must_check_;
@@ -105,11 +104,7 @@ void sup_guest_frame(struct sup *s, uint32_t stream, enum wire_type type, uint8_
 		     const void *p, size_t n);
 
 /* stream.c */
-struct stream *sup_stream_find(struct sup *s, uint32_t id);
 struct stream *sup_stream_of(struct client *c, uint32_t client_id);
-/* NULL if there are too many. */
-struct stream *sup_stream_new(struct sup *s, struct client *c, uint32_t client_id);
-void sup_stream_end(struct sup *s, struct stream *st);
 /* Nobody listens any more: the guest is told, and its output is swallowed. */
 void sup_stream_orphan(struct sup *s, struct stream *st);
 /* A frame from the guest on a stream. False: it broke the protocol. */

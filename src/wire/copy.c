@@ -34,7 +34,7 @@ static bool makes_sense(const struct copy_record *r)
 	case COPY_LINK:
 		return path && target && !r->mode && !r->size;
 	case COPY_HARD:
-		return path && copy_path_ok(r->target) && plain && !r->size;
+		return path && copy_path_ok(r->target) && !r->size;
 	case COPY_ERROR:
 		return (path || !r->path[0]) && target && plain && !r->size;
 	case COPY_END:
@@ -56,9 +56,7 @@ int copy_record_put(uint8_t dst[COPY_RECORD_MAX], size_t *ret_len, const struct 
 
 	if (!head_ok(r) || !makes_sense(r) || strlen(r->target) > WIRE_PATH_MAX)
 		return -EINVAL;
-	wr_u8(&w, r->kind);
-	wr_u8(&w, 0);
-	wr_be16(&w, 0);
+	wr_be32(&w, (uint32_t)r->kind << 24); /* and three bytes of 0 */
 	wr_be32(&w, r->mode);
 	wr_be64(&w, (uint64_t)r->mtime);
 	wr_be32(&w, r->mtime_ns);

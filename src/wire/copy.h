@@ -17,7 +17,7 @@ enum copy_kind {
 
 struct copy_record {
 	uint8_t kind;
-	uint32_t mode;     /* DIR, FILE: permission bits */
+	uint32_t mode;     /* DIR, FILE, HARD: permission bits */
 	int64_t mtime;     /* seconds since 1970 */
 	uint32_t mtime_ns; /* below 1,000,000,000 */
 	uint64_t size;     /* FILE: bytes, at most INT64_MAX; END: records before it; else 0 */

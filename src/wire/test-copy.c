@@ -119,6 +119,7 @@ static void kinds(void)
 	check(!passes(REC(.kind = COPY_LINK, .path = "a", .target = "b", .mode = 0777)));
 
 	check(passes(REC(.kind = COPY_HARD, .path = "b", .target = "a")));
+	check(passes(REC(.kind = COPY_HARD, .path = "b", .target = "a", .mode = 0600, .mtime = 5)));
 	check(!passes(REC(.kind = COPY_HARD, .path = "b", .target = "/etc/passwd")));
 	check(!passes(REC(.kind = COPY_HARD, .path = "b", .target = "../a")));
 	check(!passes(REC(.kind = COPY_HARD, .path = "b")));

@@ -54,8 +54,8 @@ is 'IS_SANDBOX' "$(x sh -c 'echo $IS_SANDBOX')" 1
 is '-e with a value' "$(bac exec -e A=1 -e 'B=x y' x sh -c 'echo "$A/$B"')" '1/x y'
 is '-e from the host' "$(FROM_HOST=yes bac exec -e FROM_HOST x sh -c 'echo $FROM_HOST')" yes
 is '-e of what the host does not have' "$(bac exec -e NOT_THERE x sh -c 'echo ${NOT_THERE-unset}')" unset
-printf '# a comment\nC=3\n\nD=four five\n' >env
-is '--env-file, and -e over it' "$(bac exec --env-file env -e C=4 x sh -c 'echo "$C/$D"')" '4/four five'
+printf '# a comment\nC=3\n\nD=four five\n' >vars
+is '--env-file, and -e over it' "$(bac exec --env-file vars -e C=4 x sh -c 'echo "$C/$D"')" '4/four five'
 x sh -c 'echo "export FROM_PERSISTENT=42" >>/etc/sandbox-persistent.sh'
 is 'persistent.sh in a plain bash' "$(x bash -c 'echo $FROM_PERSISTENT')" 42
 is 'persistent.sh in a login bash' "$(x bash -lc 'echo $FROM_PERSISTENT')" 42

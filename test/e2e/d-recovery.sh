@@ -147,7 +147,7 @@ like 'with what to do' "$err" 'bac rm b'
 pkill -KILL -f bac-supervisor -u "$(id -u)" --ns $$ 2>/dev/null
 ok 'rm takes it away' bac rm --force b
 
-for i in $(seq 5); do
+for _ in $(seq 5); do
 	run bac create --name again shell && run bac rm -f again || break
 done
 is 'CS-04: five times in a row' "$rc" 0
