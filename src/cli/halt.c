@@ -117,7 +117,12 @@ int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct e
 
 	if (!run_dir)
 		return err_errno(e, -ENOMEM, "cannot remove '%s'", b->name);
-	if (!b->lost) {
+	if (b->lost) {
+		/* Its directory, and the lock with it, were taken away; it may run all the same. */
+		struct err none = { 0 };
+
+		r = stop_politely(c, b, HALT_NOW, &none);
+	} else {
 		r = halt_sandbox(c, b, flags | HALT_NOW, &ran, &lock, e);
 		if (r < 0)
 			return r;
