@@ -5,6 +5,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
+/* strndup() for bytes that no NUL ends, which it may be told not to be given */
+static char *fuzz_text(const uint8_t *p, size_t n)
+{
+	char *s = malloc(n + 1);
+
+	check(s);
+	memcpy(s, p, n);
+	s[n] = '\0';
+	return s;
+}
+
 struct all {
 	bool flag, other;
 	const char *text;
@@ -75,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	size_t i;
 
 	for (i = 0; i < 2; i++) {
-		_free_ char *text = strndup((const char *)p, n);
+		_free_ char *text = fuzz_text(p, n);
 
 		check(text);
 		parse(&cmds[i], text);

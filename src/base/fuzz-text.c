@@ -5,6 +5,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
+/* strndup() for bytes that no NUL ends, which it may be told not to be given */
+static char *fuzz_text(const uint8_t *p, size_t n)
+{
+	char *s = malloc(n + 1);
+
+	check(s);
+	memcpy(s, p, n);
+	s[n] = '\0';
+	return s;
+}
+
 static void values(const char *s)
 {
 	char b[32];
@@ -53,7 +64,7 @@ static void errors(const char *s)
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	_free_ char *s = strndup((const char *)p, n);
+	_free_ char *s = fuzz_text(p, n);
 
 	check(s);
 	(void)text_is_utf8((const char *)p, n);

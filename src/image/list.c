@@ -410,14 +410,14 @@ int image_kernel_pick(const char *cache, const char *want, const char *paired,
 static void remove_orphans(const char *cache)
 {
 	struct image_template *t;
-	struct image_kernel *k;
-	size_t nt, nk, i, j;
+	struct image_kernel *k = NULL;
+	size_t nt, nk = 0, i, j;
 	struct err e;
 
 	if (image_template_ls(cache, &t, &nt, &e) < 0)
 		return;
 	if (image_kernel_ls(cache, &k, &nk, &e) < 0)
-		nk = 0;
+		nk = 0; /* and k is NULL still */
 	for (i = 0; i < nk; i++) {
 		for (j = 0; j < nt && !streq(t[j].kernel, k[i].digest); j++)
 			;
@@ -425,8 +425,7 @@ static void remove_orphans(const char *cache)
 			(void)image_store_remove(cache, IMAGE_KERNELS, k[i].digest);
 	}
 	pick_template(t, nt, nt, NULL);
-	if (nk)
-		pick_kernel(k, nk, nk, NULL);
+	pick_kernel(k, nk, nk, NULL);
 }
 
 int image_template_rm(const char *cache, const char *digest, struct err *e)

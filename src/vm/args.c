@@ -9,6 +9,7 @@
  *   qboot.rom        the smaller firmware; newer QEMU has another default, which with x-option-roms=off
  *                    never starts an ELF kernel
  *   thread=single    QEMU before 8.1 may fail otherwise (vm_probe.tcg_safe)
+ *   -erms, -fsrm     emulation does rep movsb byte by byte; without these the guest copies otherwise
  *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
  *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
  *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s */
@@ -89,7 +90,7 @@ static void processor(struct vm_args *a, const struct vm_spec *s)
 		pair(a, "-accel", "kvm");
 	else
 		made(a, "-accel", "tcg,thread=%s,tb-size=256", s->tcg_multi ? "multi" : "single");
-	pair(a, "-cpu", s->kvm ? "host" : "max");
+	pair(a, "-cpu", s->kvm ? "host" : "max,-erms,-fsrm");
 	made(a, "-smp", "%u", s->cpus);
 	made(a, "-m", "%lluM", mib);
 	made(a, "-object", "memory-backend-memfd,id=mem,size=%lluM,share=on", mib);

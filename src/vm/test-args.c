@@ -50,7 +50,8 @@ static void emulated(void)
 	check(has("-nodefaults") && has("-no-user-config") && has("-no-reboot"));
 	check(streq(after("-sandbox"),
 		    "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"));
-	check(starts_with(after("-accel"), "tcg,thread=single") && streq(after("-cpu"), "max"));
+	check(starts_with(after("-accel"), "tcg,thread=single") &&
+	      streq(after("-cpu"), "max,-erms,-fsrm"));
 	check(!has("-bios")); /* not among the files */
 	check(streq(after("-smp"), "2") && streq(after("-m"), "1536M"));
 	check(streq(after("-object"), "memory-backend-memfd,id=mem,size=1536M,share=on"));
