@@ -7,7 +7,7 @@ term=${0%/*}/../lib/term.py
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
 	skip_all "no template in the cache: run 'bac template build'"
-ok 'create' bac create --name x shell
+ok 'create' bac create --name x -m 1g shell
 x() { command "$BAC" exec x "$@"; }
 xi() { command "$BAC" exec -i x "$@"; }
 

@@ -6,7 +6,7 @@
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
 	skip_all "no template in the cache: run 'bac template build'"
-ok 'create' bac create --name x shell
+ok 'create' bac create --name x -m 1g shell
 x() { command "$BAC" exec x "$@"; }
 sum() { sha256sum | cut -c1-16; }
 

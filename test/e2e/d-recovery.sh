@@ -17,7 +17,7 @@ state_of() { command "$BAC" ls --json | python3 -c 'import json,sys; print({b["n
 export -f state_of
 
 before=$(snapshot)
-ok 'create' bac create --name a shell
+ok 'create' bac create --name a -m 512m shell
 ok 'a file, synced' bac exec a sh -c 'echo kept >kept; sync'
 
 # the supervisor
@@ -48,7 +48,7 @@ like 'and one line' "$(cat exec.err)" 'signal 9'
 
 # frozen: QEMU stopped
 ok 'up again' bac exec a true
-ok 'another' bac create --name b shell
+ok 'another' bac create --name b -m 512m shell
 q=$(qemu a)
 kill -STOP "$q"
 start=$SECONDS
@@ -67,7 +67,7 @@ is 'it is gone' "$(state_of a)" none
 
 # the command itself, at random points of a creation
 for ms in 5 20 60 150 400 900 1600; do
-	"$BAC" create --name c shell >/dev/null 2>&1 &
+	"$BAC" create --name c -m 512m shell >/dev/null 2>&1 &
 	pid=$!
 	python3 -c "import time; time.sleep($ms / 1000)"
 	kill -KILL $pid 2>/dev/null
@@ -76,14 +76,14 @@ for ms in 5 20 60 150 400 900 1600; do
 		run bac exec c true || break
 		run bac rm --force c || break
 	fi
-	run bac create --name c shell && run bac rm --force c || break
+	run bac create --name c -m 512m shell && run bac rm --force c || break
 done
 is 'create killed at 7 points: the name is free or the sandbox whole' "$rc" 0
-"$BAC" create --name c shell >/dev/null 2>&1 &
+"$BAC" create --name c -m 512m shell >/dev/null 2>&1 &
 pid=$!
 kill -INT $pid
 wait $pid
-ok 'CL-01: Ctrl-C in create, then create' bash -c '"$BAC" ls >/dev/null; [ "$(state_of c)" = none ] || "$BAC" rm -f c; "$BAC" create --name c shell'
+ok 'CL-01: Ctrl-C in create, then create' bash -c '"$BAC" ls >/dev/null; [ "$(state_of c)" = none ] || "$BAC" rm -f c; "$BAC" create --name c -m 512m shell'
 ok 'and rm' bac rm --force c
 
 # the database
@@ -107,14 +107,14 @@ run bac ls -q
 is 'random bytes: nothing lost' "$out" b
 like 'and said' "$err" 'damaged'
 ok 'it still starts' bac exec b true
-like 'a second of the same name is refused' "$(bac create --name b shell 2>&1)" "there already"
+like 'a second of the same name is refused' "$(bac create --name b -m 512m shell 2>&1)" "there already"
 
 # disk full on the state directory
 if [ "$(id -u)" -eq 0 ]; then
 	full=$E2E_DIR/full
 	mkdir -p "$full"
 	mount -t tmpfs -o size=2m none "$full"
-	XDG_STATE_HOME=$full run bac create --name f shell
+	XDG_STATE_HOME=$full run bac create --name f -m 512m shell
 	[ "$rc" -ne 0 ] && like 'disk full: one line' "$err" 'space'
 	head -c 3M /dev/zero >"$full/fill" 2>/dev/null
 	XDG_STATE_HOME=$full run bac settings set vm.bootTimeout 50s
@@ -143,7 +143,7 @@ ok 'and back' bac exec b true
 rm -rf "$dir" # under a running one
 like 'a directory that is gone is shown' "$(state_of b)" lost
 ok 'rm takes it away, and the machine with it' bac rm --force b
-ok 'another' bac create --name b shell
+ok 'another' bac create --name b -m 512m shell
 bac stop b
 rm -rf "$state/sandboxes/$(id_of b)"
 fails 'a directory that is gone is named' bac exec b true
@@ -151,7 +151,7 @@ like 'with what to do' "$err" 'bac rm b'
 ok 'rm takes it away' bac rm --force b
 
 for _ in $(seq 5); do
-	run bac create --name again shell && run bac rm -f again || break
+	run bac create --name again -m 512m shell && run bac rm -f again || break
 done
 is 'CS-04: five times in a row' "$rc" 0
 wait_for 20 bash -c '[ -z "$(pgrep -u "$(id -u)" -x bac-supervisor)" ]'
