@@ -190,8 +190,7 @@ static void drop(struct client *c)
 		if (s->streams[i]->client == c)
 			sup_stream_orphan(s, s->streams[i]);
 	sup_job_viewer_gone(c);
-	conn_close(&c->conn);
-	sup_use_changed(s);
+	conn_close(&c->conn); /* asking how it is, is no use: the idle time goes on */
 }
 
 static void on_gone(struct conn *conn)
