@@ -270,6 +270,14 @@ static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p,
 	return await(mine, b, door_in_ms(p->boot_ms * BOOT_PATIENCE), e);
 }
 
+static int lost(const struct sandbox *b, struct err *e)
+{
+	return err_set(
+		e, -ENOENT,
+		"the directory of sandbox '%s' is gone; remove what is left with 'bac rm %s'",
+		b->name, b->name);
+}
+
 static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
 		     struct plan *p, struct err *e)
 {
@@ -372,6 +380,8 @@ int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opt
 		r = state_lock(c->state, b->id, 0, &lock);
 		if (r == 0)
 			return start_locked(c, b, o, lock, ret, e);
+		if (r == -ENOENT)
+			return lost(b, e);
 		if (r != -EBUSY)
 			return err_errno(e, r, "cannot start '%s'", b->name);
 		if (fd_now_ns() > deadline)
