@@ -284,11 +284,7 @@ static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_
 	int r;
 
 	if (b->lost)
-		return err_set(
-			e, -ENOENT,
-			"the directory of sandbox '%s' is gone; remove what is left with 'bac rm "
-			"%s'",
-			b->name, b->name);
+		return lost(b, e);
 	r = plan_paths(c, b, p, e);
 	if (r == 0)
 		r = plan_settings(c, p, e);

@@ -86,6 +86,13 @@ wait $pid
 ok 'CL-01: Ctrl-C in create, then create' bash -c '"$BAC" ls >/dev/null; [ "$(state_of c)" = none ] || "$BAC" rm -f c; "$BAC" create --name c -m 512m shell'
 ok 'and rm' bac rm --force c
 
+# a boot that takes too long
+run env BAC_VM_BOOT_TIMEOUT=200ms "$BAC" create --name slow -m 512m shell
+like 'a boot past its deadline is an error' "$err" "cannot start 'slow': the guest did not come up"
+is 'and leaves nothing' "$(state_of slow)" none
+ok 'the name is free' bac create --name slow -m 512m shell
+ok 'and goes' bac rm -f slow
+
 # the database
 bac stop b
 ok 'vm.bootTimeout is set' bac settings set vm.bootTimeout 77s
