@@ -25,7 +25,8 @@ static const int allowed[] = {
 	SCMP_SYS(pidfd_send_signal), SCMP_SYS(wait4), SCMP_SYS(waitid),
 	/* memory and time */
 	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise),
-	SCMP_SYS(mprotect), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres), SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom),
+	SCMP_SYS(mprotect), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
+	SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom),
 	/* ourselves */
 	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(geteuid), SCMP_SYS(rt_sigaction),
 	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(exit), SCMP_SYS(exit_group),
