@@ -39,7 +39,7 @@ like 'with a word' "$err" 'nobody-there'
 status 'a missing directory is not started' 126 bac exec -w /no/such x true
 run bac exec x nosuch
 like 'what was not found is named' "$err" "nosuch"
-x sh -c 'printf "\177ELF\002\001\001aaaaaaaaa" >/tmp/arch; chmod +x /tmp/arch'
+x sh -c 'printf "\177ELF\002\001\001\000\000\000\000\000" >/tmp/arch; chmod +x /tmp/arch'
 status 'a program for another machine is 126' 126 bac exec x /tmp/arch
 
 # --- who, where, with what
