@@ -273,6 +273,7 @@ static int send_file(struct reader *t, struct copy_record *m, struct archive_ent
 		     struct err *e)
 {
 	int64_t size = archive_entry_size(entry);
+	struct err second;
 	int r, k;
 
 	if (size < 0)
@@ -284,7 +285,7 @@ static int send_file(struct reader *t, struct copy_record *m, struct archive_ent
 		return r;
 	t->count.files++;
 	r = read_file(t, m->size, e);
-	k = tree_out_close(&t->out, m->size, r < 0 ? &(struct err) { 0 } : e);
+	k = tree_out_close(&t->out, m->size, r < 0 ? &second : e);
 	return r < 0 ? r : k;
 }
 

@@ -26,7 +26,7 @@ void *buf_room(struct buf *b, size_t len)
 		return NULL;
 	if (b->cap - b->off - b->n >= len && b->p)
 		return b->p + b->off + b->n;
-	if (b->off) {
+	if (b->off && b->p) {
 		memmove(b->p, b->p + b->off, b->n);
 		b->off = 0;
 	}

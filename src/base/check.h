@@ -6,7 +6,7 @@
 #define check(x) \
 	do { \
 		if (!(x)) { \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
+			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x); \
 			abort(); \
 		} \
 	} while (0)
@@ -14,6 +14,6 @@
 /* A test that cannot run says why on stdout and exits with 77: counted as skipped. */
 #define skip(why) \
 	do { \
-		printf("skipped: %s\n", why); \
+		(void)printf("skipped: %s\n", why); \
 		exit(77); \
 	} while (0)

@@ -105,7 +105,7 @@ static int one_duration(const char **s, uint64_t *ret)
 		size_t len = strlen(time_units[i].unit);
 		uint64_t us = time_units[i].us;
 
-		if (strncmp(p, time_units[i].unit, len))
+		if (strncmp(p, time_units[i].unit, len) != 0)
 			continue;
 		if (whole > UINT64_MAX / 4 / us)
 			return -ERANGE;

@@ -492,8 +492,7 @@ static void all_sizes(void)
 		check(snprintf(path, sizeof(path), "z/%zu", sizes[i]) > 0);
 		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		check(fd >= 0 && fd_write_all(fd, data, sizes[i]) == 0 && close(fd) == 0);
-		check(snprintf(path, sizes[i] ? sizeof(path) : sizeof(path), "z/h%zu", sizes[i]) >
-		      0);
+		check(snprintf(path, sizeof(path), "z/h%zu", sizes[i]) > 0);
 		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 		check(fd >= 0 && ftruncate(fd, (off_t)sizes[i]) == 0);
 		if (sizes[i] > 2)

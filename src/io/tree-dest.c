@@ -411,7 +411,7 @@ static int give_name(struct tree_file *f)
 int tree_dest_commit(struct tree_dest *d, struct err *e)
 {
 	struct tree_file *f = &d->file;
-	struct stat st;
+	struct stat st = { 0 };
 	int r;
 
 	if (f->fd < 0)

@@ -29,23 +29,20 @@ static int flush(struct tree_out *o, struct err *e)
 	return 0;
 }
 
-/* len bytes of room behind what is there already. */
-static uint8_t *room(struct tree_out *o, size_t len, struct err *e)
+/* See to it that there is room for len bytes behind what is there already. */
+static int make_room(struct tree_out *o, size_t len, struct err *e)
 {
-	if (OUT_BUF - o->n < len && flush(o, e) < 0)
-		return NULL;
-	return o->p + o->n;
+	return OUT_BUF - o->n < len ? flush(o, e) : 0;
 }
 
 int tree_out_record(struct tree_out *o, const struct copy_record *m, struct err *e)
 {
-	uint8_t *to = room(o, COPY_RECORD_MAX, e);
+	int r = make_room(o, COPY_RECORD_MAX, e);
 	size_t len;
-	int r;
 
-	if (!to)
-		return e->code;
-	r = copy_record_put(to, &len, m);
+	if (r < 0)
+		return r;
+	r = copy_record_put(o->p + o->n, &len, m);
 	if (r < 0)
 		return err_set(e, r, "'%s' cannot be sent: a path of it is too long", m->path);
 	o->n += len;
@@ -55,9 +52,9 @@ int tree_out_record(struct tree_out *o, const struct copy_record *m, struct err 
 
 uint8_t *tree_out_room(struct tree_out *o, struct err *e)
 {
-	uint8_t *to = room(o, COPY_EXTENT_HEAD + TREE_CHUNK, e);
-
-	return to ? to + COPY_EXTENT_HEAD : NULL;
+	if (make_room(o, COPY_EXTENT_HEAD + TREE_CHUNK, e) < 0)
+		return NULL;
+	return o->p + o->n + COPY_EXTENT_HEAD;
 }
 
 void tree_out_extent(struct tree_out *o, uint64_t offset, size_t n)
@@ -68,11 +65,11 @@ void tree_out_extent(struct tree_out *o, uint64_t offset, size_t n)
 
 int tree_out_close(struct tree_out *o, uint64_t size, struct err *e)
 {
-	uint8_t *to = room(o, COPY_EXTENT_HEAD, e);
+	int r = make_room(o, COPY_EXTENT_HEAD, e);
 
-	if (!to)
-		return e->code;
-	copy_extent_put(to, (struct copy_extent) { size, 0 });
+	if (r < 0)
+		return r;
+	copy_extent_put(o->p + o->n, (struct copy_extent) { size, 0 });
 	o->n += COPY_EXTENT_HEAD;
 	return 0;
 }

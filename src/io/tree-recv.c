@@ -68,6 +68,7 @@ static int recv_tree(struct recv *t, const char *dest, const struct tree_recv_op
 		     struct err *e)
 {
 	struct copy_record m;
+	struct err second;
 	int r, k;
 
 	r = tree_in_next(&t->in, &m, e);
@@ -81,7 +82,7 @@ static int recv_tree(struct recv *t, const char *dest, const struct tree_recv_op
 		r = recv_entries(t, &m, e);
 	tree_dest_drop(&t->dest);
 	/* also what is left of a failed copy can be entered, as far as that was meant */
-	k = tree_dest_finish(&t->dest, r < 0 ? &(struct err) { 0 } : e);
+	k = tree_dest_finish(&t->dest, r < 0 ? &second : e);
 	tree_dest_done(&t->dest);
 	return r < 0 ? r : k;
 }

@@ -130,6 +130,7 @@ static int send_extents(struct walk *w, int fd, off_t size, struct err *e)
 static int send_large(struct walk *w, int fd, const struct stat *st, struct err *e)
 {
 	struct copy_record m = record(w, COPY_FILE, st);
+	struct err second;
 	int r, k;
 
 	m.size = (uint64_t)st->st_size;
@@ -138,7 +139,7 @@ static int send_large(struct walk *w, int fd, const struct stat *st, struct err 
 		return r;
 	r = send_extents(w, fd, st->st_size, e);
 	/* after a failure, too: so the ERROR finds the receiver between records */
-	k = tree_out_close(&w->out, m.size, r < 0 ? &(struct err) { 0 } : e);
+	k = tree_out_close(&w->out, m.size, r < 0 ? &second : e);
 	return r < 0 ? r : k;
 }
 
