@@ -192,6 +192,8 @@ static int run(struct sup *s, struct err *e)
 	int r;
 
 	r = open_files(s, e);
+	if (r == 0)
+		r = sup_seal_rings(e);
 	if (r == 0 && uv_loop_init(&s->loop) != 0)
 		r = err_set(e, -EIO, "cannot make the event loop");
 	if (r == 0)

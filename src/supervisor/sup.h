@@ -137,5 +137,8 @@ void sup_job_viewer_gone(struct client *c);
 unsigned sup_jobs_running(const struct sup *s);
 void sup_jobs_free(struct sup *s);
 
-/* seal.c: from here on only the listed system calls */
+/* seal.c */
+/* Before the event loop is made: no io_uring, so that libuv (1.45 and later) does without. */
+int sup_seal_rings(struct err *e) _must_check_;
+/* From here on only the listed system calls. */
 int sup_seal(struct err *e) _must_check_;
