@@ -37,7 +37,7 @@ def fault(command, build, header):
 
 top, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 command = flags(build)
-headers = [h for h in tree.files(top, ".h") if h.name != "analyzer.h"]
+headers = tree.files(top, ".h")
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     found = pool.map(lambda h: fault(command, build, h), headers)
     tree.finish([f for f in found if f], "headers")

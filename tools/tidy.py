@@ -18,7 +18,6 @@ import tempfile
 import tree
 
 WANTED = "14"
-FIRST = pathlib.Path(__file__).resolve().parent / "analyzer.h"
 GCC_ONLY = ("-ftrivial-auto-var-init", "-fno-lto", "-fanalyzer")
 
 
@@ -35,8 +34,8 @@ def commands(build):
 
 
 def check(tool, database, directory, path):
-    done = subprocess.run([tool, "--quiet", "-p", database, f"--extra-arg=-include{FIRST}",
-                           str(path)], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run([tool, "--quiet", "-p", database, str(path)], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     found = []
     for line in done.stdout.splitlines():
         place = re.match(r"(\S+?)(:\d+:\d+: (?:error|warning):.*)", line)
