@@ -100,11 +100,16 @@ static const char **join_env(const char *const *env)
 
 /* ---- the run ---- */
 
-static const char *const unshare_root[] = { "unshare", "--mount",      "--pid",
-					    "--fork",  "--kill-child", "--mount-proc" };
+/* The shell is process 1 of the namespace: it reaps what others leave, and a program that ends itself by
+ * a signal really ends, which process 1 cannot. */
+#define AS_CHILD "sh", "-c", "\"$@\"; exit $?", "sh"
+
+static const char *const unshare_root[] = { "unshare",      "--mount",      "--pid", "--fork",
+					    "--kill-child", "--mount-proc", AS_CHILD };
 static const char *const unshare_user[] = { "unshare",    "--user",       "--map-root-user",
 					    "--map-auto", "--mount",      "--pid",
-					    "--fork",     "--kill-child", "--mount-proc" };
+					    "--fork",     "--kill-child", "--mount-proc",
+					    AS_CHILD };
 
 static int join_args(const char *const *argv, const char *v[ARGS_MAX])
 {
