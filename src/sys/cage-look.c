@@ -1,7 +1,7 @@
 /* What a program in a cage sees, one fact a line: run by test-cage inside the cage. A static program
  * of its own, since a cage holds no libraries unless they are asked for. With the argument "sleep" it
  * says "ready" and waits; with "abort" it aborts, as process 1; with "threads" it counts how many
- * threads it may have. */
+ * threads it may have; with "work" it works on a share (descriptor 8) as the user. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -175,6 +175,31 @@ static void devices(void)
 		       !!(v.f_flag & ST_NODEV));
 }
 
+/* Which share is at fd, what can be done with it, and what lies above. */
+static void work(void)
+{
+	struct stat here, above;
+	int fd = openat(8, "made", O_WRONLY | O_CREAT, 0640), at;
+	char name[16];
+
+	printf("made %s\n", fd >= 0 && write(fd, "x", 1) == 1 ? "yes" : strerror(errno));
+	if (fstat(8, &here) == 0 && fstatat(8, "..", &above, 0) == 0)
+		printf("above %s\n", here.st_ino == above.st_ino && here.st_dev == above.st_dev
+					     ? "nothing"
+					     : "something");
+	fd = openat(8, "../../../../../../../etc/passwd", O_RDONLY);
+	printf("escape %s\n", fd >= 0 ? "yes" : "no");
+	at = openat(8, "file", O_PATH);
+	(void)snprintf(name, sizeof(name), "%d", at);
+	fd = openat(9, name, O_RDONLY);
+	printf("again %s\n", fd >= 0 ? "yes" : strerror(errno));
+	fd = openat(8, "foreign", O_RDWR);
+	printf("foreign %s\n", fd >= 0 ? "yes" : "no");
+	printf("chown %s\n", fchownat(8, "file", 4711, 4711, 0) == 0 ? "yes" : "no");
+	if (fstatat(8, "foreign", &here, 0) == 0)
+		printf("owner %u\n", here.st_uid);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -188,6 +213,12 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "abort"))
 		abort();
+	if (!strcmp(what, "work")) {
+		work();
+		surroundings();
+		powers();
+		return 0;
+	}
 	if (!strcmp(what, "threads")) {
 		threads();
 		return 0;

@@ -38,6 +38,9 @@
 
 #include "io/fd.h"
 
+/* What makes root more than the owner of its own files, and nothing besides. */
+#define USER_POWERS (1UL << CAP_DAC_OVERRIDE | 1UL << CAP_FOWNER)
+
 enum { START_MS = 10000, UID_BASE = 0x70000000, UID_NOBODY = 65534 };
 
 enum {
@@ -50,6 +53,7 @@ enum {
 	X(CLONE, "make namespaces") \
 	X(MAP, "map the user") \
 	X(TAKE, "take a file") \
+	X(SELF, "open /proc/self/fd") \
 	X(BECOME, "change the user") \
 	X(ROOT, "make a root") \
 	X(PUT, "place a file") \
@@ -77,6 +81,7 @@ struct cage {
 	const struct cage_spec *s;
 	struct piece *pieces; /* n_binds */
 	bool foreign;         /* the program runs as somebody else than we do */
+	char *uids, *gids;    /* root's program with root's id: the maps of all ids; or NULL */
 	uid_t uid;            /* the same number inside and outside */
 	gid_t gid;
 	int parent; /* pidfd of ours: tells the child whether we still live */
@@ -134,6 +139,32 @@ static void pick_device_group(struct cage *c)
 	}
 }
 
+/* Every id that exists here, onto itself, as the text of a map; from our own map. NULL: no memory, no /proc. */
+static char *map_onto_itself(const char *file)
+{
+	unsigned long long in, out, n;
+	_free_ char *ours = NULL;
+	const char *map = "";
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (fd_read_file(AT_FDCWD, file, 65536, &ours, NULL) == 0)
+		map = ours;
+	while (f && sscanf(map, "%llu %llu %llu", &in, &out, &n) == 3) {
+		(void)fprintf(f, "%llu %llu %llu\n", in, in, n);
+		map = strchr(map, '\n');
+		if (!map)
+			break;
+		map++;
+	}
+	if (f && fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
 static int pick_identity(struct cage *c)
 {
 	_free_ char *map = NULL;
@@ -144,6 +175,11 @@ static int pick_identity(struct cage *c)
 	c->gid = getegid();
 	if (c->uid != 0)
 		return 0;
+	if (c->s->as_user) {
+		c->uids = map_onto_itself("/proc/self/uid_map");
+		c->gids = map_onto_itself("/proc/self/gid_map");
+		return c->uids && c->gids ? 0 : -ENOMEM;
+	}
 	r = fd_read_file(AT_FDCWD, "/proc/self/uid_map", 65536, &map, NULL);
 	if (r < 0)
 		return r;
@@ -380,24 +416,49 @@ static int set_limits(const struct cage_spec *s)
 	return 0;
 }
 
-/* Stage DROP. No capability in any set, and none can come back: not by exec, not by a user id, not by
- * a file. */
-static int drop_privileges(void)
+/* Let these capabilities pass the exec: they become inheritable and ambient. */
+static int keep_capabilities(unsigned long caps)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct d[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	if (syscall(SYS_capget, &h, d) < 0)
+		return -errno;
+	d[0].inheritable = (uint32_t)caps;
+	if (syscall(SYS_capset, &h, d) < 0)
+		return -errno;
+	for (unsigned long cap = 0; cap < 32; cap++)
+		if (caps & 1UL << cap && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, cap, 0, 0) < 0)
+			return -errno;
+	return 0;
+}
+
+/* Stage DROP. No capability in any set but those of keep (bits), and none can come back: not by exec, not
+ * by a user id, not by a file. */
+static int drop_privileges(unsigned long keep)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct left[_LINUX_CAPABILITY_U32S_3] = {
+		{ (uint32_t)keep, (uint32_t)keep, (uint32_t)keep }
+	};
 	unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
 			     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
 			     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
 
 	for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
+		if (!(cap < 32 && keep & 1UL << cap) && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
 			return -errno;
-	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
-		return -errno;
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
 		return -errno;
-	if (syscall(SYS_capset, &h, none) < 0)
+	if (keep) {
+		int r = keep_capabilities(keep);
+
+		if (r < 0)
+			return r;
+	}
+	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
+		return -errno;
+	if (syscall(SYS_capset, &h, left) < 0)
 		return -errno;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
@@ -414,9 +475,16 @@ static int tie_to_parent(int parent)
 }
 
 /* Stage EXEC. Exactly the descriptors that were given; signals as a fresh program expects them. */
-static int execute(const struct cage_spec *s)
+static int execute(const struct cage_spec *s, int self)
 {
-	int r = sys_child_fds(s->fds, s->n_fds);
+	struct sys_fd fds[SYS_FDS_MAX];
+	size_t n = s->n_fds;
+	int r;
+
+	memcpy(fds, s->fds, n * sizeof(*fds));
+	if (self >= 0)
+		fds[n++] = (struct sys_fd) { self, s->self_fd };
+	r = sys_child_fds(fds, n);
 
 	if (r < 0)
 		return r;
@@ -427,7 +495,7 @@ static int execute(const struct cage_spec *s)
 
 static void child_stages(const struct cage *c, struct report *rep)
 {
-	int root = -1;
+	int root = -1, self = -1;
 	char go;
 
 #define STAGE(name, call) \
@@ -440,14 +508,16 @@ static void child_stages(const struct cage *c, struct report *rep)
 
 	STAGE(MAP, read(c->theirs, &go, 1) == 1 ? 0 : -EPIPE);
 	STAGE(TAKE, take_all(c, &rep->bind));
+	if (c->s->self_fd)
+		STAGE(SELF, (self = open("/proc/self/fd", O_PATH | O_CLOEXEC)) < 0 ? -errno : 0);
 	STAGE(BECOME, become(c));
 	STAGE(ROOT, make_root(&root));
 	STAGE(PUT, put_all(c, root, &rep->bind));
 	STAGE(PIVOT, enter_root(root));
 	STAGE(LIMIT, set_limits(c->s));
-	STAGE(DROP, drop_privileges());
+	STAGE(DROP, drop_privileges(c->uids ? USER_POWERS : 0));
 	STAGE(TIE, tie_to_parent(c->parent));
-	STAGE(EXEC, execute(c->s));
+	STAGE(EXEC, execute(c->s, self));
 #undef STAGE
 }
 
@@ -494,7 +564,7 @@ static int write_map(pid_t pid, const char *file, const char *text)
 	return write(fd, text, strlen(text)) < 0 ? -errno : 0;
 }
 
-/* Stage MAP. Exactly one user and one group exist in the namespace. */
+/* Stage MAP. Exactly one user and one group exist in the namespace, unless root works as itself. */
 static int map_ids(const struct cage *c)
 {
 	char uid[64], gid[64];
@@ -504,12 +574,12 @@ static int map_ids(const struct cage *c)
 	(void)snprintf(gid, sizeof(gid), "%u %u 1", c->gid, c->gid);
 	/* An ordinary user may map its group only if groups can no longer be dropped; root's child
 	 * drops them all in BECOME. */
-	if (!c->foreign)
+	if (!c->foreign && !c->uids)
 		r = write_map(c->pid, "setgroups", "deny");
 	if (r == 0)
-		r = write_map(c->pid, "uid_map", uid);
+		r = write_map(c->pid, "uid_map", c->uids ? c->uids : uid);
 	if (r == 0)
-		r = write_map(c->pid, "gid_map", gid);
+		r = write_map(c->pid, "gid_map", c->gids ? c->gids : gid);
 	return r;
 }
 
@@ -639,6 +709,8 @@ static void cage_done(struct cage *c)
 		(void)fd_close(c->pieces[i].content);
 	}
 	free(c->pieces);
+	free(c->uids);
+	free(c->gids);
 	c->parent = fd_close(c->parent);
 	c->ours = fd_close(c->ours);
 	c->theirs = fd_close(c->theirs);
@@ -651,7 +723,7 @@ int cage_spawn(const struct cage_spec *s, pid_t *ret_pid, int *ret_pidfd, struct
 	struct report rep = { 0 };
 	int r;
 
-	if (s->n_binds > CAGE_BINDS_MAX || s->n_fds > SYS_FDS_MAX)
+	if (s->n_binds > CAGE_BINDS_MAX || s->n_fds >= SYS_FDS_MAX)
 		return err_set(e, -E2BIG, "too many files for a cage");
 	c.pieces = malloc((s->n_binds + 1) * sizeof(*c.pieces));
 	if (!c.pieces)

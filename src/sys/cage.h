@@ -35,6 +35,13 @@ struct cage_spec {
 	size_t n_fds;
 	const struct cage_limit *limits;
 	size_t n_limits;
+
+	/* The program does the user's own work on descriptors that it is given. It keeps the user's id
+	 * on the host, where without this root's program becomes somebody who owns nothing: started by
+	 * root it is root, of all ids there are, with the power to override modes and act as owner
+	 * (CAP_DAC_OVERRIDE, CAP_FOWNER) and no other. */
+	bool as_user;
+	int self_fd; /* if not 0: the program's number for its own /proc/self/fd */
 };
 
 /* Start the program. It is a direct child, process 1 of its own pid namespace, and dies when the

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "io/fd.h"
+#include "sys/share.h"
 
 static char dir[] = "/tmp/test-cage-XXXXXX"; /* ours, 0755 */
 static char look[64], data[64];
@@ -142,6 +143,91 @@ static void ends(void)
 	check(status == 128 + SIGSEGV || status == 128 + SIGABRT);
 	said = see("threads", &status);
 	check(status == 0 && has(said, "threads 20"));
+}
+
+/* A program that does the user's work on a share. */
+static char *see_work(bool read_only, int *ret_status)
+{
+	static const char *const argv[] = { "/bin/look", "work", NULL };
+	static const char *const env[] = { NULL };
+	struct cage_bind bind = { look, "/bin/look", CAGE_EXEC };
+	_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC), tree = -1, pidfd = -1, out = -1;
+	char share[64], *text = calloc(1, 1 << 16);
+	struct err e = { 0 };
+	struct sys_fd fds[4];
+	struct cage_spec s = { .binds = &bind,
+			       .n_binds = 1,
+			       .argv = argv,
+			       .env = env,
+			       .fds = fds,
+			       .n_fds = ARRAY_SIZE(fds),
+			       .as_user = true,
+			       .self_fd = 9 };
+	int p[2];
+	pid_t pid;
+
+	check(text && null >= 0 && pipe2(p, O_CLOEXEC) == 0);
+	out = p[0];
+	check(snprintf(share, sizeof(share), "%s/share", dir) > 0);
+	if (share_take(share, read_only, &tree, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		check(false);
+	}
+	fds[0] = (struct sys_fd) { null, 0 };
+	fds[1] = (struct sys_fd) { p[1], 1 };
+	fds[2] = (struct sys_fd) { 2, 2 };
+	fds[3] = (struct sys_fd) { tree, 8 };
+	if (cage_spawn(&s, &pid, &pidfd, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		check(false);
+	}
+	check(close(p[1]) == 0);
+	check(fd_read_all(out, text, (1 << 16) - 1) > 0);
+	check(sys_wait(pid, pidfd, fd_now_ns() + 20000000000u, ret_status) == 0);
+	return text;
+}
+
+/* The file that the program made: whose it is. */
+static void made_by(uid_t uid)
+{
+	struct stat st;
+	char path[80];
+
+	check(snprintf(path, sizeof(path), "%s/share/made", dir) > 0);
+	check(stat(path, &st) == 0 && st.st_uid == uid && unlink(path) == 0);
+}
+
+static void works(void)
+{
+	bool root = geteuid() == 0;
+	char id[64];
+	int status = -1;
+	_free_ char *t = see_work(false, &status), *ro = NULL;
+
+	check(status == 0 && has(t, "made yes") && has(t, "again yes"));
+	check(has(t, "above nothing") && has(t, "escape no") && has(t, "chown no"));
+	check(snprintf(id, sizeof(id), "uid %u %u", geteuid(), geteuid()) > 0 && has(t, id));
+	check(has(t, "host cage") && has(t, "pid 1") && count(t, "sees ") == 0);
+	check(has(t, root ? "caps a a a 2" : "caps 0 0 0 0") && has(t, "nnp 1"));
+	check(has(t, "securebits ef") && has(t, "userns no"));
+	check(has(t, root ? "foreign yes" : "foreign no"));
+	check(has(t, root ? "owner 4711" : "owner 65534"));
+	made_by(geteuid());
+	ro = see_work(true, &status);
+	check(status == 0 && has(ro, "made Read-only file system") && has(ro, "again yes"));
+}
+
+static void shares(void)
+{
+	char link[64], share[64];
+	struct err e = { 0 };
+	int fd = -1;
+
+	check(snprintf(share, sizeof(share), "%s/share", dir) > 0);
+	check(snprintf(link, sizeof(link), "%s/link", dir) > 0);
+	check(share_take("/none/such", false, &fd, &e) == -ENOENT);
+	check(streq(e.msg, "cannot share /none/such: No such file or directory"));
+	check(share_take(link, false, &fd, &e) == -ELOOP && fd == -1);
 }
 
 static void await(int fd, const char *word)
@@ -332,6 +418,8 @@ static void everything(void)
 	_free_ char *before = mounts(), *after = NULL;
 
 	inside();
+	works();
+	shares();
 	outside();
 	ends();
 	orphan();
@@ -364,6 +452,14 @@ static bool namespaces_work(void)
 	return st == 0;
 }
 
+static void own_share(uid_t uid)
+{
+	char path[80];
+
+	check(snprintf(path, sizeof(path), "%s/share", dir) > 0 && chown(path, uid, uid) == 0);
+	check(snprintf(path, sizeof(path), "%s/share/file", dir) > 0 && chown(path, uid, uid) == 0);
+}
+
 static void as_user(uid_t uid)
 {
 	pid_t pid = fork();
@@ -371,6 +467,7 @@ static void as_user(uid_t uid)
 
 	check(pid >= 0);
 	if (pid == 0) {
+		own_share(uid);
 		check(setgroups(0, NULL) == 0 && setresgid(uid, uid, uid) == 0);
 		check(setresuid(uid, uid, uid) == 0);
 		check(prctl(PR_SET_DUMPABLE, 1) == 0); /* as an ordinary program is */
@@ -389,6 +486,19 @@ static void own_mounts(void)
 	check(mount(NULL, "/", NULL, MS_REC | MS_SHARED, NULL) == 0);
 }
 
+/* A share with a file of ours and one of somebody else. */
+static void make_share(void)
+{
+	char path[80], to[80];
+
+	check(snprintf(path, sizeof(path), "%s/share", dir) > 0 && mkdir(path, 0755) == 0);
+	check(snprintf(to, sizeof(to), "%s/link", dir) > 0 && symlink(path, to) == 0);
+	put_text("share/file", "1");
+	put_text("share/foreign", "2");
+	check(snprintf(path, sizeof(path), "%s/share/foreign", dir) > 0);
+	check(geteuid() != 0 || (chown(path, 4711, 4711) == 0 && chmod(path, 0600) == 0));
+}
+
 int main(int argc, char **argv)
 {
 	check(argc == 2);
@@ -401,6 +511,7 @@ int main(int argc, char **argv)
 	copy_look(argv[1]);
 	put_text("data", "secret");
 	explanations();
+	make_share();
 	if (geteuid() == 0) {
 		own_mounts();
 		as_user(54321);
