@@ -60,7 +60,7 @@ struct path_answer {
 /* 0 or -ENOMEM. */
 int path_builder_new(struct path_builder **ret) _must_check_;
 struct path_builder *path_builder_free(struct path_builder *b); /* NULL is fine; returns NULL */
-DEFINE_FREEP(struct path_builder *, path_builder_free)
+DEFINE_FREEP(struct path_builder, path_builder_free)
 
 /* Both texts are copied; origin ("default", "--hide") is cut after 31 bytes. 0; -EINVAL: the
  * pattern is refused, and the error names the column (from 1, in bytes) and what to write
@@ -72,7 +72,7 @@ int path_builder_add(struct path_builder *b, enum path_rule_kind kind, const cha
  * -E2BIG (PATH_PARTS_MAX) or -ENOMEM. */
 int path_rules_freeze(struct path_builder *b, struct path_rules **ret) _must_check_;
 struct path_rules *path_rules_free(struct path_rules *r); /* NULL is fine; returns NULL */
-DEFINE_FREEP(struct path_rules *, path_rules_free)
+DEFINE_FREEP(struct path_rules, path_rules_free)
 
 /* Cannot fail. rel is len bytes, components separated by single '/', none at either end; len 0 is
  * the share's root, which no rule matches. What is no such path ("a//b", "../x", a NUL) is
