@@ -8,6 +8,7 @@
 #include "cli/cmds.h"
 #include "cli/disk.h"
 #include "cli/exec.h"
+#include "cli/start.h"
 #include "image/image.h"
 #include "io/fd.h"
 
@@ -288,7 +289,7 @@ static int run_agent(struct door *d, const struct sandbox *b, struct create_args
 {
 	const char **argv = calloc(n_extra + 3, sizeof(*argv));
 	struct envs env = { 0 };
-	struct exec_spec x = { .box = b, .env = &env, .argv = argv };
+	struct exec_spec x = { .name = b->name, .env = &env, .argv = argv };
 	const char *term = getenv("TERM");
 	char entry[128];
 	size_t i;

@@ -3,22 +3,10 @@
 
 #include <fcntl.h>
 #include <jansson.h>
-#include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "io/fd.h"
-
-void say(const char *fmt, ...)
-{
-	char line[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	(void)fprintf(stderr, "bac: %s\n", line);
-}
 
 static void tell_notes(struct buf *notes)
 {
@@ -70,13 +58,6 @@ int ask(const char *question, struct err *e)
 	if (!fgets(answer, sizeof(answer), stdin))
 		return 0;
 	return answer[0] == 'y' || answer[0] == 'Y';
-}
-
-int flush_out(struct err *e)
-{
-	if (fflush(stdout) != 0 || ferror(stdout))
-		return err_errno(e, errno ? -errno : -EIO, "cannot write the output");
-	return 0;
 }
 
 int print_json(struct json_t *j, struct err *e)

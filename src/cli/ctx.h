@@ -1,5 +1,6 @@
 #pragma once
-/* What a command works with: the directories, the state, and a word to the user. */
+/* What a command works with: the directories and the state. */
+#include "cli/say.h"
 #include "state/settings.h"
 #include "state/state.h"
 #include "sys/dirs.h"
@@ -16,18 +17,12 @@ void ctx_done(struct ctx *c);
 /* run/<id> on the heap: where the sandbox's socket is. */
 char *ctx_run_dir(const struct ctx *c, const char *id);
 
-/* One line to stderr, with "bac: " in front. */
-void say(const char *fmt, ...) _printf_(1, 2);
-
 /* Ask on the terminal; true for yes. Without a terminal: -ENOTTY with "use --force". */
 int ask(const char *question, struct err *e);
 
 /* Write a JSON value to stdout and free it. 0 or -Exxx. */
 struct json_t;
 int print_json(struct json_t *j, struct err *e);
-
-/* Flush stdout; a full disk or closed pipe is an error. */
-int flush_out(struct err *e) _must_check_;
 
 /* "2026-11-29T16:00:00Z" into dst (at least 24). */
 const char *utc(char *dst, size_t max, int64_t seconds);

@@ -67,19 +67,26 @@ int door_connect(const char *run_dir, struct door *ret, struct err *e)
 	return 0;
 }
 
-int door_open(const char *run_dir, uint64_t deadline, struct door *ret, struct err *e)
+int door_greeted(struct door *d, uint64_t deadline)
 {
 	struct wire_frame f;
 	const char *id;
+	int r = door_next(d, deadline, &f);
+
+	if (r == 0 && (f.type != WIRE_DOOR || wire_door_parse(&id, &f) != WIRE_OK))
+		r = -EPROTO;
+	return r;
+}
+
+int door_open(const char *run_dir, uint64_t deadline, struct door *ret, struct err *e)
+{
 	struct door d;
 	int r;
 
 	r = door_connect(run_dir, &d, e);
 	if (r < 0)
 		return r;
-	r = door_next(&d, deadline, &f);
-	if (r == 0 && (f.type != WIRE_DOOR || wire_door_parse(&id, &f) != WIRE_OK))
-		r = -EPROTO;
+	r = door_greeted(&d, deadline);
 	if (r < 0) {
 		door_done(&d);
 		if (r == -EPIPE)

@@ -1,6 +1,6 @@
 #pragma once
 /* A command's end of the door: a connection to one supervisor. Every wait has a deadline. */
-#include "cli/ctx.h"
+#include "cli/say.h"
 #include "wire/msg.h"
 
 struct door {
@@ -17,6 +17,8 @@ uint64_t door_in_ms(uint64_t ms);
 int door_open(const char *run_dir, uint64_t deadline, struct door *ret, struct err *e) _must_check_;
 /* Only connect; the greeting (DOOR) comes as the first frame. */
 int door_connect(const char *run_dir, struct door *ret, struct err *e) _must_check_;
+/* Take the greeting. What is queued may be sent before. 0 or -errno as door_next(). */
+int door_greeted(struct door *d, uint64_t deadline) _must_check_;
 void door_done(struct door *d);
 
 /* Send all that is queued. 0, -ETIMEDOUT, -errno. */

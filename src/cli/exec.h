@@ -1,10 +1,27 @@
 #pragma once
-/* Running one command in a sandbox; shared by exec and run. */
+/* Running one command in a sandbox that runs; shared by exec and run, and by the front (front.c), so it knows
+ * no database. */
+#include "cli/door.h"
 #include "cli/envs.h"
-#include "cli/start.h"
+
+struct exec_args {
+	bool interactive, tty, detach, list, attach, kill, json;
+	const char *user, *workdir, *accel, *signal;
+	struct opt_list env, env_file;
+	uint64_t timeout;
+};
+
+#define EXEC_USAGE "[OPTIONS] SANDBOX COMMAND [ARG...]"
+enum { EXEC_OPTS = 14 };
+extern const struct opt exec_opts[EXEC_OPTS];
+
+/* What the parser of options wants to know of a struct cmd. */
+#define EXEC_PARSE \
+	.usage = EXEC_USAGE, .opts = exec_opts, .n_opts = EXEC_OPTS, .min_args = 1, \
+	.max_args = SIZE_MAX, .stop_at_first = true, .size = sizeof(struct exec_args)
 
 struct exec_spec {
-	const struct sandbox *box;
+	const char *name;       /* the sandbox's, for messages */
 	const char *user, *cwd; /* NULL: the default */
 	const char **argv;
 	size_t argc;
@@ -12,6 +29,13 @@ struct exec_spec {
 	uint64_t timeout_ms;
 	bool tty, input, detach;
 };
+
+/* What was asked for, all but the environment; borrows from both. Reads and changes nothing outside. 0 or -Exxx. */
+int exec_spec(const struct exec_args *o, const struct args *args, struct exec_spec *ret,
+	      struct err *e) _must_check_;
+
+/* The command's environment, from the options; their files are read. 0 or -Exxx; envs_done() in any case. */
+int exec_env(const struct exec_args *o, struct envs *env, struct err *e) _must_check_;
 
 /* Send it over a ready door and stay until it ends. The exit status for the shell, or -Exxx. */
 int exec_over(struct door *d, const struct exec_spec *x, struct err *e);

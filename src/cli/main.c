@@ -1,5 +1,4 @@
-/* bac: finds the command, parses its options, runs it, and says in one line what went wrong. */
-#include <fcntl.h>
+/* bac-commands, behind bac (front.c): finds the command, parses its options, runs it, and says in one line what went wrong. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -120,18 +119,6 @@ static int status_of(int r, const struct cmd *c)
 	return r == -EINVAL ? STATUS_USAGE : STATUS_FAILED;
 }
 
-/* 0, 1 and 2 must be ours before anything is opened, or a file would land there. */
-static void fill_standard(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_NOCTTY);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		(void)close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	const struct cmd *used = NULL;
@@ -139,8 +126,7 @@ int main(int argc, char **argv)
 	int r;
 
 	(void)argc;
-	fill_standard();
-	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGPIPE, SIG_IGN); /* as front.c has done, should it be called by itself */
 	r = dispatch(argv + 1, &used, &e);
 	if (r < 0)
 		say("%s", e.msg);

@@ -319,7 +319,7 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
 	if (r > 0)
 		return e->code;
 	if (r == 0)
-		state_used(c->state, b->id);
+		state_used(c->state, b);
 	return r < 0 ? r : connect_ready(c, b, ret, e);
 }
 
@@ -370,7 +370,7 @@ int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opt
 		r = join(c, b, ret, e);
 		if (r <= 0) {
 			if (r == 0)
-				state_used(c->state, b->id);
+				state_used(c->state, b);
 			return r;
 		}
 		r = state_lock(c->state, b->id, 0, &lock);

@@ -1,5 +1,6 @@
 #pragma once
 /* Making sure that a sandbox runs. */
+#include "cli/ctx.h"
 #include "cli/door.h"
 
 /* Set by --accel: NULL, "kvm" or "tcg". */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "state/known.h"
 #include "state/priv.h"
 #include "sys/dirs.h"
 #include "sys/lock.h"
@@ -277,6 +278,7 @@ static int reconcile(struct state *s, struct buf *notes, struct err *e)
 	r = lock_take_within(s->dir_fd, "repair.lock", BUSY_MS, &lock);
 	if (r < 0)
 		return 0; /* somebody else is at it */
+	known_forget_all(s->dir_fd);
 	r = state_rows(s, false, &v, &n, e);
 	if (r < 0)
 		return r;
@@ -307,6 +309,7 @@ static int open_unsound(struct state *s, struct buf *notes, struct err *e)
 
 	if (r < 0)
 		return err_errno(e, r, "cannot lock %s/repair.lock", s->dir);
+	known_forget_all(s->dir_fd);
 	(void)sqlite3_close(s->db);
 	s->db = NULL;
 	h = open_db(s);

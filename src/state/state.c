@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "state/known.h"
 #include "state/priv.h"
 #include "sys/dirs.h"
 #include "sys/lock.h"
@@ -265,6 +266,7 @@ int state_remove(struct state *s, const struct sandbox *b, struct err *e)
 	char trash[32];
 	int r;
 
+	known_forget(s->dir_fd, b->name);
 	/* Renamed first: from here on it is gone for everybody, whatever happens to us. */
 	(void)snprintf(trash, sizeof(trash), ".trash-%s", b->id);
 	if (renameat(s->boxes_fd, b->id, s->boxes_fd, trash) < 0 && errno != ENOENT)
@@ -347,15 +349,17 @@ int state_list(struct state *s, struct sandbox **ret, size_t *ret_n, struct err 
 	return state_rows(s, true, ret, ret_n, e);
 }
 
-void state_used(struct state *s, const char *id)
+void state_used(struct state *s, const struct sandbox *b)
 {
 	_stmt_ sqlite3_stmt *st = NULL;
 	struct err e = { 0 };
 
+	if (b->made)
+		known_put(s->dir_fd, b->name, b->id);
 	if (prepare(s, "UPDATE sandbox SET used = ?2 WHERE id = ?1 AND used < ?2 - 60", &st, &e) <
 	    0)
 		return;
-	(void)sqlite3_bind_text(st, 1, id, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(st, 2, time(NULL));
 	(void)sqlite3_step(st);
 }

@@ -68,8 +68,8 @@ int state_get(struct state *s, const char *name, struct sandbox *ret, struct err
 /* All that are made, by name; a heap array: sandbox_done() each, then free. */
 int state_list(struct state *s, struct sandbox **ret, size_t *ret_n, struct err *e) _must_check_;
 
-/* Note that it was used now. Best effort: a full disk does not stop a command. */
-void state_used(struct state *s, const char *id);
+/* Note that it was used now, and what its name is (known.h). Best effort: a full disk does not stop a command. */
+void state_used(struct state *s, const struct sandbox *b);
 
 /* ---- settings: the stored overrides, as texts ---- */
 

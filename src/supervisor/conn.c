@@ -91,6 +91,12 @@ static void on_poll(uv_poll_t *p, int status, int events)
 	watch(c);
 }
 
+void conn_look(struct conn *c)
+{
+	if (!pull(c))
+		gone(c);
+}
+
 int conn_open(struct conn *c, uv_loop_t *loop, int fd, size_t in_max, size_t out_max)
 {
 	int r = fd_nonblock(fd, true);

@@ -25,6 +25,9 @@ struct conn {
  * is still the caller's. */
 int conn_open(struct conn *c, uv_loop_t *loop, int fd, size_t in_max, size_t out_max) _must_check_;
 
+/* Read at once what may be there already, without waiting for the loop. Calls on_input or on_gone. */
+void conn_look(struct conn *c);
+
 /* Send what is queued as far as it goes now; the rest goes when the socket takes it. */
 void conn_flush(struct conn *c);
 

@@ -268,7 +268,8 @@ static void on_listen(uv_poll_t *p, int status, int events)
 	s->clients = c;
 	s->n_clients++;
 	if (wire_door_add(&c->conn.out, s->order.id) == 0)
-		conn_flush(&c->conn);
+		conn_look(&c->conn); /* often it has asked already: one answer with the greeting */
+	conn_flush(&c->conn);
 }
 
 void sup_door_settle(struct sup *s)

@@ -98,29 +98,43 @@ static int make(const char *path, struct err *e)
 	return 0;
 }
 
+/* dir/name on the heap if it is there, else the fallback. */
+static char *there(const char *dir, const char *name, const char *fallback)
+{
+	char *path = dirs_join(dir, name);
+
+	if (!path || access(path, X_OK) == 0)
+		return path;
+	free(path);
+	return strdup(fallback);
+}
+
+static bool has(const char *dir, const char *name)
+{
+	_free_ char *path = dirs_join(dir, name);
+
+	return path && access(path, X_OK) == 0;
+}
+
 /* Programs and data lie beside the command in a build tree, else where they were installed, else
- * relative to the command (a moved prefix). */
+ * relative to the program (a moved prefix): that is bin/bac, or one in libexec/bac. */
 static int programs(struct dirs *d)
 {
-	char exe[PATH_MAX], probe[PATH_MAX + 32];
+	char exe[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
 
 	if (n < 0)
 		return -errno;
 	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	*slash = '\0';
-	(void)snprintf(probe, sizeof(probe), "%s/bac-supervisor", exe);
-	if (access(probe, X_OK) == 0) {
+	*strrchr(exe, '/') = '\0';
+	if (!has(exe, "bac-supervisor")) {
+		d->libexec = there(exe, "../libexec/bac", BAC_LIBEXECDIR);
+		d->data = there(exe, "../share/bac", BAC_DATADIR);
+	} else {
 		d->libexec = strdup(exe);
-		d->data = strdup(BAC_SOURCE_DIR "/data");
-		return d->libexec && d->data ? 0 : -ENOMEM;
+		d->data = has(exe, "bac") ? strdup(BAC_SOURCE_DIR "/data")
+					  : there(exe, "../../share/bac", BAC_DATADIR);
 	}
-	(void)snprintf(probe, sizeof(probe), "%s/../libexec/bac", exe);
-	d->libexec = strdup(access(probe, X_OK) == 0 ? probe : BAC_LIBEXECDIR);
-	(void)snprintf(probe, sizeof(probe), "%s/../share/bac", exe);
-	d->data = strdup(access(probe, X_OK) == 0 ? probe : BAC_DATADIR);
 	return d->libexec && d->data ? 0 : -ENOMEM;
 }
 
@@ -133,7 +147,7 @@ char *dirs_program(const char *name)
 	return path;
 }
 
-static int all(struct dirs *d, const char *home, struct err *e)
+static int name_all(struct dirs *d, const char *home, struct err *e)
 {
 	int r;
 
@@ -145,9 +159,13 @@ static int all(struct dirs *d, const char *home, struct err *e)
 	r = programs(d);
 	if (r < 0)
 		return err_errno(e, r, "cannot find bac's own programs");
-	r = runtime(&d->run, e);
-	if (r == 0)
-		r = make(d->state, e);
+	return runtime(&d->run, e);
+}
+
+static int make_all(const struct dirs *d, struct err *e)
+{
+	int r = make(d->state, e);
+
 	if (r == 0)
 		r = make(d->cache, e);
 	if (r == 0)
@@ -163,7 +181,29 @@ int dirs_get(struct dirs *ret, struct err *e)
 
 	if (!home || home[0] != '/')
 		return err_set(e, -EINVAL, "HOME is not set; set it to your home directory");
-	r = all(&d, home, e);
+	r = name_all(&d, home, e);
+	if (r == 0)
+		r = make_all(&d, e);
+	if (r < 0) {
+		dirs_done(&d);
+		return r;
+	}
+	*ret = d;
+	return 0;
+}
+
+int dirs_peek(struct dirs *ret)
+{
+	const char *home = getenv("HOME");
+	struct err none = { 0 };
+	struct dirs d = { 0 };
+	int r;
+
+	if (!home || home[0] != '/')
+		return -EINVAL;
+	r = name_all(&d, home, &none);
+	if (r == 0 && (!is_ours(d.state) || !is_ours(d.run)))
+		r = -EPERM;
 	if (r < 0) {
 		dirs_done(&d);
 		return r;

@@ -157,6 +157,34 @@ fails 'a directory that is gone is named' bac exec b true
 like 'with what to do' "$err" 'bac rm b'
 ok 'rm takes it away' bac rm --force b
 
+# a name that was used a moment ago is found without the database, and never wrongly
+ok 'a sandbox' bac create --name n -m 512m shell
+ok 'its file' bac exec n sh -c 'echo first >which'
+first=$(id_of n)
+is 'found by the memory of names' "$(readlink "$state/names/n")" "$first"
+truncate -s 100 "$state/bac.db"
+rm -f "$state/bac.db-wal" "$state/bac.db-shm"
+is 'exec in a running one, its database cut' "$(bac exec n cat which)" first
+like 'the next command says so' "$(bac ls -q 2>&1)" 'damaged'
+[ ! -e "$state/names/n" ] && pass 'a repair forgets the names' || fail 'a repair forgets the names'
+is 'and exec asks the database' "$(bac exec n cat which)" first
+ok 'stopped' bac stop n
+is 'started by the next' "$(bac exec n cat which)" first
+ok 'removed' bac rm -f n
+fails 'gone at once' bac exec n true
+ok 'another of the name' bac create --name n -m 512m shell
+fails 'is another' bac exec n cat which
+ok 'and used' bac exec n sh -c 'echo second >which'
+(
+	export XDG_STATE_HOME=$E2E_DIR/other
+	mkdir -p "$XDG_STATE_HOME"
+	bac exec n true 2>other.err
+)
+is 'another state directory does not know it' "$?" 125
+ln -sfn "$first" "$state/names/n"
+is 'a link that leads nowhere harms nothing' "$(bac exec n cat which)" second
+ok 'removed' bac rm -f n
+
 for _ in $(seq 5); do
 	run bac create --name again -m 512m shell && run bac rm -f again || break
 done
