@@ -50,9 +50,9 @@ void boot_first_mounts(void)
 	(void)mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
 	(void)mount("sys", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
 
-	fd = open("/dev/console", O_RDWR | O_NOCTTY);
+	fd = open("/dev/console", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	(void)dup2(fd, 0);
@@ -225,7 +225,7 @@ static int move_mounts(struct err *e)
 static void empty_initramfs(int old_root)
 {
 	_close_ int dir = openat(old_root, "modules", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int copy = dir < 0 ? -1 : dup(dir);
+	int copy = dir < 0 ? -1 : fcntl(dir, F_DUPFD_CLOEXEC, 3);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
 	struct dirent *e;
 
@@ -422,7 +422,7 @@ static void write_hosts(const char *name)
 	static const char fresh[] =
 		"127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n";
 	_free_ char *text = NULL;
-	struct buf out = BUF_INIT(SMALL_FILE_MAX * 2);
+	struct buf out = BUF_INIT(2UL * SMALL_FILE_MAX);
 	size_t len = 0;
 	int r = fd_read_file(AT_FDCWD, "/etc/hosts", SMALL_FILE_MAX, &text, &len);
 

@@ -16,12 +16,15 @@
 
 enum { LAST_WORDS_MS = 1000, CRASH_STACK = 32 * 1024 };
 
-static struct {
+struct state {
 	struct port *port;
 	int old_root;
 	bool dying;
 	char stack[CRASH_STACK];
-} state = { .old_root = -1 };
+};
+
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): all that a crash can go by */
+static struct state state = { .old_root = -1 };
 
 void die_know(struct port *p, int old_root)
 {

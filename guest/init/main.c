@@ -255,8 +255,8 @@ int main(void)
 	bool busy = false;
 
 	if (getpid() != 1) {
-		fprintf(stderr, "bac-init: this is the first process of a sandbox; "
-				"it cannot be started by hand\n");
+		(void)fprintf(stderr, "bac-init: this is the first process of a sandbox; "
+				      "it cannot be started by hand\n");
 		return 1;
 	}
 	(void)mallopt(M_MMAP_THRESHOLD, KEEP_MEMORY);

@@ -195,7 +195,7 @@ static bool exists(const char *path, struct stat *ret)
 static bool is_binary(const char *path)
 {
 	long fd = raw6(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
-	char head[80];
+	char head[80] = "";
 	long n, i;
 
 	if (fd < 0)
@@ -212,7 +212,7 @@ static bool is_binary(const char *path)
 static int try_file(struct spawn_job *j, const char *path)
 {
 	int r = raw_exec(path, j->m.argv, j->env);
-	struct stat st;
+	struct stat st = { 0 };
 
 	/* a file that the kernel cannot run is a script for the shell, as with execvp() */
 	if (r == ENOEXEC && !is_binary(path)) {

@@ -200,7 +200,7 @@ size_t user_read(const char *path, char *buf, size_t max)
 {
 	int fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	size_t n = 0;
-	struct stat st;
+	struct stat st = { 0 };
 	long k = 1;
 
 	if (fd < 0)

@@ -17,17 +17,17 @@
 #include "base/text.h"
 #include "io/fd.h"
 
-enum { IN_MAX = 512 * 1024 * 1024, STATUS_TOO_LARGE = 3 };
+enum { IN_MAX = 512 * 1024 * 1024, IN_STEP = 1024 * 1024, STATUS_TOO_LARGE = 3 };
 
 static int read_in(struct buf *in, struct err *e)
 {
 	for (;;) {
-		void *to = buf_room(in, 1024 * 1024);
+		void *to = buf_room(in, IN_STEP);
 		ssize_t n;
 
 		if (!to)
 			return err_set(e, -EFBIG, "the compressed data is too large");
-		n = fd_read_all(STDIN_FILENO, to, 1024 * 1024);
+		n = fd_read_all(STDIN_FILENO, to, IN_STEP);
 		if (n < 0)
 			return err_errno(e, (int)n, "cannot read");
 		if (n == 0)

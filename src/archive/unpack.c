@@ -41,7 +41,7 @@ int archive_unpack(const void *p, size_t n, struct buf *out, struct err *e)
 		return err_set(e, -EINVAL, "cannot unpack: %s", archive_error_string(a));
 	for (;;) {
 		size_t step = MIN(STEP, buf_space(out));
-		char probe;
+		char probe = 0;
 		void *to = step ? buf_room(out, step) : &probe;
 		la_ssize_t got;
 

@@ -20,6 +20,20 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
+#ifdef __clang_analyzer__
+/* The analyser does not know that errno is above 0 once a call has failed. */
+static inline int *base_errno(void)
+{
+	int *p = __errno_location();
+
+	if (*p <= 0)
+		__builtin_unreachable();
+	return p;
+}
+#undef errno
+#define errno (*base_errno())
+#endif
+
 static inline void base_freep(void *p)
 {
 	free(*(void **)p);

@@ -1,4 +1,5 @@
 /* Errors for people: set once where the cause is known, given context on the way up. */
+#define ERR_ITSELF
 #include "base/err.h"
 
 #include <stdarg.h>

@@ -25,5 +25,18 @@ int err_errno(struct err *e, int code, const char *fmt, ...) _printf_(3, 4);
  * room the context is dropped, never the cause. */
 int err_ctx(struct err *e, const char *fmt, ...) _printf_(2, 3);
 
+#if defined(__clang_analyzer__) && !defined(ERR_ITSELF)
+/* The analyser sees one file at a time: this tells it that these return what is negative. */
+static inline int err_told(int code)
+{
+	if (code >= 0)
+		__builtin_unreachable();
+	return code;
+}
+#define err_set(...)   err_told(err_set(__VA_ARGS__))
+#define err_errno(...) err_told(err_errno(__VA_ARGS__))
+#define err_ctx(...)   err_told(err_ctx(__VA_ARGS__))
+#endif
+
 /* The kernel's text for an errno, of either sign. Never allocates. */
 const char *err_text(int code);

@@ -1,4 +1,5 @@
 /* bac create and bac run: make a sandbox, or come back to it. */
+#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/sysinfo.h>
@@ -187,7 +188,7 @@ static int create(struct ctx *c, const struct create_args *o, const char *agent,
 		r = state_add(c->state, b, &lock, e);
 	if (r < 0)
 		return r;
-	keep = dup(lock);
+	keep = fcntl(lock, F_DUPFD_CLOEXEC, 3);
 	r = fill(c, b, e);
 	if (r == 0)
 		r = start_locked(c, b, &so, take_fd(&lock), ret, e);

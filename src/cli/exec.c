@@ -77,7 +77,7 @@ static int detached(struct door *d, const struct exec_spec *x, struct err *e)
 
 	if (r == 0)
 		r = door_next(d, door_in_ms(10000), &f);
-	if (r < 0)
+	if (r != 0)
 		return err_errno(e, r, "sandbox '%s' does not answer", x->name);
 	if (f.type == WIRE_JOB_IS && wire_text_parse(&id, &f) == WIRE_OK) {
 		(void)printf("%s\n", id);

@@ -63,15 +63,16 @@ static int reach(const char *name, struct door *ret)
 	return 0;
 }
 
-static int command(struct door *d, const struct exec_args *o, struct exec_spec *x)
+static int command(struct door *d, const struct exec_args *o, const struct exec_spec *bare)
 {
 	struct err e = { 0 };
 	struct envs env = { 0 };
+	struct exec_spec x = *bare;
 	int r = exec_env(o, &env, &e);
 
-	x->env = &env;
+	x.env = &env;
 	if (r == 0)
-		r = exec_over(d, x, &e);
+		r = exec_over(d, &x, &e);
 	envs_done(&env);
 	if (r >= 0)
 		return r;
@@ -112,10 +113,8 @@ static void fill_standard(void)
 	int fd;
 
 	do
-		fd = open(
-			"/dev/null",
-			O_RDWR |
-				O_NOCTTY); /* NOLINT(android-cloexec-open): they are for children too */
+		/* NOLINTNEXTLINE(android-cloexec-open): they are for children too */
+		fd = open("/dev/null", O_RDWR | O_NOCTTY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		(void)close(fd);

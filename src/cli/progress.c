@@ -8,6 +8,7 @@
 
 #include "io/fd.h"
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no other */
 static volatile sig_atomic_t caught;
 
 static void note(int sig)

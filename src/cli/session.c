@@ -316,13 +316,13 @@ int session_run(struct door *d, const char *name, const struct session_opts *o,
 			     .o = o,
 			     .signals = -1,
 			     .exit = ret,
-			     .exit_text = ret_text,
 			     .in_open = o->input,
 			     .in_flow = wire_flow_init() };
 	struct tty *tty = NULL;
 	sigset_t before;
 	int r;
 
+	s.exit_text = ret_text;
 	r = watch_signals(&s, &before);
 	if (r == 0)
 		r = out_open(&s.out[1], o->out_fd);

@@ -93,7 +93,7 @@ static int choose_accel(struct ctx *c, const struct sandbox *b, const struct sta
 	if (r == 0)
 		r = vm_probe(c->dirs.cache, p->qemu, p->kernel.vmlinux, p->kernel.initrd, false,
 			     &p->probe, e);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (o->accel) {
 		free(accel);

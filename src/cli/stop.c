@@ -142,7 +142,7 @@ static void free_names(struct args *a)
 /* 1: go on; 0: the user said no. */
 static int confirm_names(const char *verb, const char *tail, const struct args *args, struct err *e)
 {
-	struct buf q = BUF_INIT(64 * 1024);
+	struct buf q = BUF_INIT(64UL * 1024);
 	size_t i;
 	int r;
 
@@ -232,7 +232,7 @@ static int parse_filter(const struct opt_list *l, int64_t *ret, struct err *e)
 		const char *end;
 		uint64_t n;
 
-		if (!v || (strncmp(l->v[i], "until=", 6) && strncmp(l->v[i], "since=", 6)))
+		if (!v || (!starts_with(l->v[i], "until=") && !starts_with(l->v[i], "since=")))
 			return err_set(e, -EINVAL, "--filter: '%.60s' is not until=AGE", l->v[i]);
 		v++;
 		end = strptime(v, "%Y-%m-%dT%H:%M:%S", &tm);

@@ -173,7 +173,7 @@ static int run_ls(void *opt, struct args *args, struct err *e)
 		r = image_template_ls(d.cache, &v, &n, e);
 	}
 	dirs_done(&d);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	if (o->json)
 		r = ls_json(v, n, e);

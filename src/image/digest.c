@@ -9,6 +9,8 @@
 
 #include "io/fd.h"
 
+enum { PART = 64 * 1024 };
+
 void image_digest_init(struct image_digest *d)
 {
 	d->ctx = EVP_MD_CTX_new();
@@ -42,35 +44,38 @@ void image_digest_text(struct image_digest *d, const char *s)
 		update(d, s, strlen(s));
 }
 
+static void content(struct image_digest *d, int fd)
+{
+	_free_ char *part = malloc(PART);
+	ssize_t n = part ? 0 : -ENOMEM;
+
+	while (part && (n = fd_read_all(fd, part, PART)) > 0)
+		update(d, part, (size_t)n);
+	if (n < 0)
+		d->r = (int)n;
+}
+
 void image_digest_file(struct image_digest *d, int dir, const char *path)
 {
 	_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	_free_ char *part = malloc(1 << 16);
 	struct stat st;
-	ssize_t n = 0;
 
 	if (d->r < 0)
 		return;
-	if (!part) {
-		d->r = -ENOMEM;
-		return;
-	}
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		d->r = -errno;
 		return;
 	}
 	length(d, 'f', (uint64_t)st.st_size);
-	while ((n = fd_read_all(fd, part, 1 << 16)) > 0)
-		update(d, part, (size_t)n);
-	if (n < 0)
-		d->r = (int)n;
+	content(d, fd);
 }
 
 int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
 {
 	static const char digits[] = "0123456789abcdef";
 	unsigned char raw[EVP_MAX_MD_SIZE];
-	unsigned n = 0, i;
+	unsigned n = 0;
+	size_t i;
 
 	if (d->r == 0 && (EVP_DigestFinal_ex(d->ctx, raw, &n) != 1 || n != IMAGE_DIGEST_MAX / 2))
 		d->r = -EIO;
@@ -82,6 +87,6 @@ int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
 		hex[2 * i] = digits[raw[i] >> 4];
 		hex[2 * i + 1] = digits[raw[i] & 15];
 	}
-	hex[2 * n] = '\0';
+	hex[2 * i] = '\0';
 	return 0;
 }

@@ -105,25 +105,28 @@ int image_kernel_install(const char *cache, const struct image_kernel_parts *p,
 /* ---- out of a Debian root ---- */
 
 /* A file of the root; its links lead nowhere else. */
-static int read_in_root(int root, const char *path, size_t max, char **ret, size_t *ret_n)
+static int read_in_root(int root, const char *path, size_t max, char **ret, size_t *ret_n,
+			struct err *e)
 {
 	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
 	_close_ int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
 	char self[32];
+	int r;
 
 	if (fd < 0)
-		return -errno;
+		return err_errno(e, -errno, "cannot open the root's %s", path);
 	(void)snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return fd_read_file(AT_FDCWD, self, max, ret, ret_n);
+	r = fd_read_file(AT_FDCWD, self, max, ret, ret_n);
+	return r == 0 ? 0 : err_errno(e, r, "cannot read the root's %s", path);
 }
 
 static int read_release(int root, char release[RELEASE_MAX], struct err *e)
 {
 	_free_ char *text = NULL;
-	int r = read_in_root(root, "boot/release", RELEASE_MAX, &text, NULL);
+	int r = read_in_root(root, "boot/release", RELEASE_MAX, &text, NULL, e);
 
 	if (r < 0)
-		return err_errno(e, r, "cannot read the kernel's release");
+		return r;
 	text[strcspn(text, "\n")] = '\0';
 	if (!*text || strlen(text) >= RELEASE_MAX || strchr(text, '/') || text[0] == '.')
 		return err_set(e, -EINVAL, "'%.40s' is not a kernel's release", text);
@@ -135,11 +138,9 @@ static int read_vmlinux(int root, struct buf *out, struct err *e)
 {
 	_free_ char *image = NULL;
 	size_t n;
-	int r = read_in_root(root, "boot/vmlinuz", IMAGE_BZIMAGE_MAX, &image, &n);
+	int r = read_in_root(root, "boot/vmlinuz", IMAGE_BZIMAGE_MAX, &image, &n, e);
 
-	if (r < 0)
-		return err_errno(e, r, "cannot read the kernel");
-	return image_vmlinux(image, n, out, e);
+	return r < 0 ? r : image_vmlinux(image, n, out, e);
 }
 
 static int read_module(int root, const char *release, const char *path, struct image_cpio *c,
@@ -152,11 +153,12 @@ static int read_module(int root, const char *release, const char *path, struct i
 	int r;
 
 	(void)snprintf(full, sizeof(full), "usr/lib/modules/%s/%s", release, path);
-	r = read_in_root(root, full, MODULE_MAX, &raw, &n);
-	if (r == 0)
-		r = image_modules_name(path, name, sizeof(name));
+	r = image_modules_name(path, name, sizeof(name));
 	if (r < 0)
 		return err_errno(e, r, "cannot read the module %s", path);
+	r = read_in_root(root, full, MODULE_MAX, &raw, &n, e);
+	if (r < 0)
+		return r;
 	r = image_unpack(raw, n, &plain, e);
 	if (r < 0) {
 		buf_done(&plain);
@@ -172,7 +174,7 @@ static int read_module(int root, const char *release, const char *path, struct i
 static int pack_modules(int root, const char *release, const struct image_modules *m,
 			struct image_cpio *c, struct err *e)
 {
-	struct buf order = BUF_INIT(IMAGE_MODULES_MAX * 300);
+	struct buf order = BUF_INIT(300UL * IMAGE_MODULES_MAX);
 	size_t i;
 	int r = 0;
 
@@ -197,13 +199,11 @@ static int find_modules(int root, const char *release, const char *wanted, struc
 	int r;
 
 	(void)snprintf(path, sizeof(path), "usr/lib/modules/%s/modules.dep", release);
-	r = read_in_root(root, path, IMAGE_MODULES_FILE_MAX, &dep, NULL);
+	r = read_in_root(root, path, IMAGE_MODULES_FILE_MAX, &dep, NULL, e);
 	(void)snprintf(path, sizeof(path), "usr/lib/modules/%s/modules.builtin", release);
 	if (r == 0)
-		r = read_in_root(root, path, IMAGE_MODULES_FILE_MAX, &builtin, NULL);
-	if (r < 0)
-		return err_errno(e, r, "cannot read the list of kernel modules");
-	return image_modules(wanted, dep, builtin, m, e);
+		r = read_in_root(root, path, IMAGE_MODULES_FILE_MAX, &builtin, NULL, e);
+	return r < 0 ? r : image_modules(wanted, dep, builtin, m, e);
 }
 
 int image_kernel_from_root(const char *cache, int root, const char *wanted,

@@ -160,7 +160,7 @@ static int keep(struct image_work *w, const char *inputs, struct err *e)
 		r = fd_read_file(AT_FDCWD, name, RELEASE_MAX, &release, NULL);
 	if (r == 0)
 		r = image_kernel_no_modules(&modules);
-	if (r < 0) {
+	if (r != 0) {
 		buf_done(&modules);
 		return err_errno(e, r, "cannot read the new kernel");
 	}

@@ -265,7 +265,7 @@ int image_kernel_ls(const char *cache, struct image_kernel **ret, size_t *ret_n,
 
 /* ---- look-ups ---- */
 
-/* Keep element i of a list of templates, free the rest and the list. */
+/* Keep element i of a list of templates, free the rest and the list. ret may be NULL where i is n: none. */
 static void pick_template(struct image_template *v, size_t n, size_t i, struct image_template *ret)
 {
 	size_t k;
@@ -273,7 +273,7 @@ static void pick_template(struct image_template *v, size_t n, size_t i, struct i
 	for (k = 0; k < n; k++)
 		if (k != i)
 			image_template_done(&v[k]);
-	if (i < n)
+	if (i < n && ret)
 		*ret = v[i];
 	free(v);
 }
@@ -285,7 +285,7 @@ static void pick_kernel(struct image_kernel *v, size_t n, size_t i, struct image
 	for (k = 0; k < n; k++)
 		if (k != i)
 			image_kernel_done(&v[k]);
-	if (i < n)
+	if (i < n && ret)
 		*ret = v[i];
 	free(v);
 }
@@ -414,7 +414,7 @@ static void remove_orphans(const char *cache)
 	size_t nt, nk = 0, i, j;
 	struct err e;
 
-	if (image_template_ls(cache, &t, &nt, &e) < 0)
+	if (image_template_ls(cache, &t, &nt, &e) != 0)
 		return;
 	if (image_kernel_ls(cache, &k, &nk, &e) < 0)
 		nk = 0; /* and k is NULL still */

@@ -40,19 +40,20 @@ static struct span stem(struct span path)
 }
 
 /* '-' and '_' are the same in names of modules. */
+static char plain(char c)
+{
+	return (char)(c == '-' ? '_' : c);
+}
+
 static bool same_name(struct span a, struct span b)
 {
 	size_t i;
 
 	if (a.n != b.n)
 		return false;
-	for (i = 0; i < a.n; i++) {
-		char x = a.p[i] == '-' ? '_' : a.p[i];
-		char y = b.p[i] == '-' ? '_' : b.p[i];
-
-		if (x != y)
+	for (i = 0; i < a.n; i++)
+		if (plain(a.p[i]) != plain(b.p[i]))
 			return false;
-	}
 	return true;
 }
 

@@ -182,7 +182,7 @@ int image_recipe_sources(const struct image_build *b, struct image_recipe *ret, 
 /* "a,b,c" from lines of words and comments. */
 static int read_packages(struct image_recipe *r, int dir)
 {
-	struct buf out = BUF_INIT(64 * 1024);
+	struct buf out = BUF_INIT(64UL * 1024);
 	_free_ char *text = NULL;
 	char *line, *word, *rest = NULL, *more;
 	int k = fd_read_file(dir, "packages", CONF_MAX, &text, NULL);

@@ -21,8 +21,6 @@ enum {
 	DYING_MS = 10000,
 };
 
-extern char **environ;
-
 /* ---- signals ---- */
 
 int image_signals_hold(struct image_signals *s)
@@ -238,7 +236,7 @@ int image_run(const struct image_run *run, struct err *e)
 	r = join_args(run->argv, argv);
 	if (r == 0 && pipe2(p, O_CLOEXEC) < 0)
 		r = -errno;
-	if (r < 0)
+	if (r != 0)
 		return err_errno(e, r, "cannot run %s", run->argv[0]);
 	o.fd = ours = p[0];
 	theirs = fds[0].from = fds[1].from = p[1];

@@ -22,8 +22,8 @@ int image_store_tmp(int dir, char name[IMAGE_TMP_MAX], struct err *e) _must_chec
 int image_store_json(int dir, const char *name, const char *file, json_t *j, struct err *e)
 	_must_check_;
 
-/* dir/name/file as a JSON value (the caller's), or NULL. */
-json_t *image_store_meta(int dir, const char *name, const char *file);
+/* dir/name/meta as a JSON value (the caller's), or NULL. */
+json_t *image_store_meta(int dir, const char *name, const char *meta);
 
 /* dir/tmp becomes dir/digest (of dir to): synced first. What stood there is put aside if it is damaged
  * (its file meta is not to be read), else it stays and tmp is left. */

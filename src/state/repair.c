@@ -370,16 +370,23 @@ static int open_all(struct state *s, struct buf *notes, struct err *e)
 	return reconcile(s, notes, e);
 }
 
+static struct state *state_new(const char *dir)
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->dir_fd = s->boxes_fd = -1;
+	s->dir = strdup(dir);
+	return s->dir ? s : state_free(s);
+}
+
 int state_open(const char *dir, struct state **ret, struct buf *notes, struct err *e)
 {
-	_cleanup_(state_freep) struct state *s = calloc(1, sizeof(*s));
+	_cleanup_(state_freep) struct state *s = state_new(dir);
 	int r;
 
 	if (!s)
-		return err_errno(e, -ENOMEM, "cannot open the state");
-	s->dir_fd = s->boxes_fd = -1;
-	s->dir = strdup(dir);
-	if (!s->dir)
 		return err_errno(e, -ENOMEM, "cannot open the state");
 	r = open_all(s, notes, e);
 	if (r < 0)

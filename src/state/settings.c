@@ -121,7 +121,7 @@ static const char *from_env(const char *key)
 	for (; *key && n + 2 < sizeof(var); key++) {
 		if (isupper((unsigned char)*key))
 			var[n++] = '_';
-		var[n++] = *key == '.' ? '_' : (char)toupper((unsigned char)*key);
+		var[n++] = (char)(*key == '.' ? '_' : toupper((unsigned char)*key));
 	}
 	var[n] = '\0';
 	return getenv(var);

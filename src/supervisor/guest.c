@@ -236,6 +236,6 @@ int sup_guest_open(struct sup *s, int ctl_fd, int qmp_fd, struct err *e)
 	r = conn_open(&s->guest, &s->loop, ctl_fd, GUEST_IN, GUEST_OUT);
 	if (r < 0)
 		return err_errno(e, r, "cannot watch the control wire");
-	r = conn_open(&s->qmp, &s->loop, qmp_fd, QMP_LINE_MAX + 4096, 64 * 1024);
+	r = conn_open(&s->qmp, &s->loop, qmp_fd, QMP_LINE_MAX + 4096, 64UL * 1024);
 	return r < 0 ? err_errno(e, r, "cannot watch QEMU's monitor") : 0;
 }

@@ -110,9 +110,9 @@ static void put_line(struct slog *l, const char *source, const char *text, size_
 	for (i = 0; i < len && n + 2 < sizeof(line); i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		line[n++] = (c < 0x20 && c != '\t') || c == 0x7f || (c >= 0x80 && c < 0xa0)
-				    ? '?'
-				    : (char)c;
+		if ((c < 0x20 && c != '\t') || c == 0x7f || (c >= 0x80 && c < 0xa0))
+			c = '?';
+		line[n++] = (char)c;
 	}
 	line[n++] = '\n';
 	put(l, line, n);

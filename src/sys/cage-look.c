@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* NOLINTNEXTLINE(misc-no-recursion): a cage is a few directories deep */
 static void walk(const char *dir)
 {
 	DIR *d = opendir(*dir ? dir : "/");
@@ -52,9 +53,9 @@ static void writes(void)
 					      "/dev/shm/new" };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (open(places[i], O_WRONLY | O_CREAT, 0600) >= 0)
+		if (open(places[i], O_WRONLY | O_CREAT | O_CLOEXEC, 0600) >= 0)
 			printf("wrote %s\n", places[i]);
-	if (open("/vm/data", O_WRONLY) >= 0)
+	if (open("/vm/data", O_WRONLY | O_CLOEXEC) >= 0)
 		printf("wrote /vm/data\n");
 	if (chmod("/vm/data", 0777) == 0 || unlink("/vm/data") == 0)
 		printf("wrote /vm/data\n");
@@ -164,11 +165,11 @@ static void threads(void)
 static void devices(void)
 {
 	static char b[16];
-	int fd = open("/dev/null", O_RDWR);
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	struct statvfs v;
 
 	printf("null %s\n", fd >= 0 && write(fd, b, 1) == 1 ? "works" : "fails");
-	fd = open("/vm/data", O_RDONLY);
+	fd = open("/vm/data", O_RDONLY | O_CLOEXEC);
 	printf("data %.*s\n", fd >= 0 ? (int)read(fd, b, sizeof(b)) : 0, b);
 	if (statvfs("/vm/data", &v) == 0)
 		printf("flags %d %d %d\n", !!(v.f_flag & ST_RDONLY), !!(v.f_flag & ST_NOSUID),
@@ -179,7 +180,7 @@ static void devices(void)
 static void work(void)
 {
 	struct stat here, above;
-	int fd = openat(8, "made", O_WRONLY | O_CREAT, 0640), at;
+	int fd = openat(8, "made", O_WRONLY | O_CREAT | O_CLOEXEC, 0640), at;
 	char name[16];
 
 	printf("made %s\n", fd >= 0 && write(fd, "x", 1) == 1 ? "yes" : strerror(errno));
@@ -187,13 +188,13 @@ static void work(void)
 		printf("above %s\n", here.st_ino == above.st_ino && here.st_dev == above.st_dev
 					     ? "nothing"
 					     : "something");
-	fd = openat(8, "../../../../../../../etc/passwd", O_RDONLY);
+	fd = openat(8, "../../../../../../../etc/passwd", O_RDONLY | O_CLOEXEC);
 	printf("escape %s\n", fd >= 0 ? "yes" : "no");
-	at = openat(8, "file", O_PATH);
+	at = openat(8, "file", O_PATH | O_CLOEXEC);
 	(void)snprintf(name, sizeof(name), "%d", at);
-	fd = openat(9, name, O_RDONLY);
+	fd = openat(9, name, O_RDONLY | O_CLOEXEC);
 	printf("again %s\n", fd >= 0 ? "yes" : strerror(errno));
-	fd = openat(8, "foreign", O_RDWR);
+	fd = openat(8, "foreign", O_RDWR | O_CLOEXEC);
 	printf("foreign %s\n", fd >= 0 ? "yes" : "no");
 	printf("chown %s\n", fchownat(8, "file", 4711, 4711, 0) == 0 ? "yes" : "no");
 	if (fstatat(8, "foreign", &here, 0) == 0)

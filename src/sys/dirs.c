@@ -54,7 +54,7 @@ static bool is_ours(const char *path)
 {
 	struct stat st;
 
-	return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+	return path && lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
 static int runtime(char **ret, struct err *e)
@@ -225,6 +225,7 @@ void dirs_done(struct dirs *d)
 
 static int remove_content(int fd, dev_t dev);
 
+/* NOLINTNEXTLINE(misc-no-recursion): each level holds a descriptor, so their limit is the depth's */
 static int remove_one(int at, const char *name, dev_t dev)
 {
 	_close_ int fd = -1;
@@ -242,6 +243,7 @@ static int remove_one(int at, const char *name, dev_t dev)
 	return r < 0 ? r : k;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int remove_content(int fd, dev_t dev)
 {
 	struct stat st;
