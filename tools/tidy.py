@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """clang-tidy over the program's own source, one process a file, as many at once as there are cores.
+A file that was found clean is not looked at again until it, a header of ours that it reads, or the rules change.
 
 Arguments: the build folder, then files (default: every .c that the build compiles, apart from tests
 and fuzzers). The rules and their reasons are in .clang-tidy; they are those of clang-tidy 14, and
 with only another version at hand the check is skipped.
 """
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,6 +34,21 @@ def commands(build):
         words = [w for w in entry["command"].split(" ") if not w.startswith(GCC_ONLY)]
         kept[path] = {**entry, "file": str(path), "command": " ".join(words)}
     return kept
+
+
+def key(entry, rules):
+    """What a verdict depends on: the rules, the command, the file and all of our headers that it reads."""
+    words = shlex.split(entry["command"])
+    words = [w for i, w in enumerate(words) if w != "-o" and words[i - 1] != "-o" and w not in ("-MD", "-c")
+             and w != "-MQ" and words[i - 1] != "-MQ" and w != "-MF" and words[i - 1] != "-MF"]
+    done = subprocess.run([*words, "-MM"], cwd=entry["directory"], text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    if done.returncode:
+        return None
+    found = hashlib.sha256(rules + entry["command"].encode())
+    for name in done.stdout.replace("\\\n", " ").partition(":")[2].split():
+        found.update(b"\0" + name.encode() + b"\0" + pathlib.Path(entry["directory"], name).read_bytes())
+    return found.hexdigest()
 
 
 def check(tool, database, directory, path):
@@ -56,9 +74,24 @@ if not re.search(rf"version {WANTED}\.", version):
 build = pathlib.Path(sys.argv[1]).resolve()
 kept = commands(build)
 wanted = [pathlib.Path(a).resolve() for a in sys.argv[2:]] or sorted(kept)
+rules = version.encode() + (pathlib.Path(__file__).parent.parent / ".clang-tidy").read_bytes()
+clean = build / "tidy-clean"  # an empty file for each verdict "nothing found", named by what it depends on
+clean.mkdir(exist_ok=True)
+
+
+def once(path):
+    mark = key(kept[path], rules)
+    if mark and (clean / mark).exists():
+        return []
+    found = check(tool, database, build, path)
+    if mark and not found:
+        (clean / mark).touch()
+    return found
+
+
 with tempfile.TemporaryDirectory() as database, \
         concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     pathlib.Path(database, "compile_commands.json").write_text(json.dumps(list(kept.values())))
-    found = list(pool.map(lambda path: check(tool, database, build, path), wanted))
+    found = list(pool.map(once, wanted))
 unique = dict.fromkeys(line for lines in found for line in lines)
 tree.finish(list(unique), f"clang-tidy ({len(wanted)} files)")
