@@ -32,9 +32,10 @@ static void compare(const struct path_rules *r, const char *path, size_t len)
 
 		for (n = 0; n < r->freed[i].n; n++) {
 			size_t exc = r->frees[r->freed[i].at + n];
+			bool met = is_slow(r, exc) || slow_match(r->rules[exc]->text, path, false);
 
-			freed |= is_slow(r, exc) || slow_match(r->rules[exc]->text, path, false);
-			check(!freed || hit || is_slow(r, exc));
+			check(!met || hit || is_slow(r, exc));
+			freed |= met;
 		}
 		if (!hit || r->rules[i]->kind == PATH_ALLOW)
 			continue;
