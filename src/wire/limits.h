@@ -19,9 +19,13 @@ enum {
 	COPY_EXTENT_MAX = 1024 * 1024, /* one extent of a copy stream */
 	COPY_NAME_MAX = 255,           /* one component of a path in a copy stream */
 	COPY_LINKS_MAX = 262144,       /* HARD may name one of the first so many FILEs */
+	DOOR_SHARES_MAX = 1024,        /* folders and files shared with one sandbox */
 	DOOR_CLIENTS_MAX = 320,        /* connections to one supervisor */
 	DOOR_JOBS_MAX = 64,            /* detached jobs remembered by one supervisor */
 	DOOR_JOB_RING = 256 * 1024,    /* output kept of each */
 	DOOR_COMMAND_MAX = 511,        /* a job's command line, cut, in a JOB message */
-	LOG_FILE_MAX = 1024 * 1024,    /* a sandbox's console log; one older one is kept */
+	SHARE_MSG_MAX = 64 * 1024,  /* one message between a supervisor and its workspace server */
+	SHARE_RULES_MAX = 512,      /* path rules of one workspace server */
+	SHARE_REFUSALS_MAX = 16,    /* REFUSED messages in a second; the rest is counted */
+	LOG_FILE_MAX = 1024 * 1024, /* a sandbox's console log; one older one is kept */
 };

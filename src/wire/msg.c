@@ -104,6 +104,94 @@ int wire_config_parse(struct wire_config *ret, const struct wire_frame *f)
 	return WIRE_OK;
 }
 
+int wire_mount_add(struct buf *out, enum wire_type type, const struct wire_mount *m)
+{
+	uint8_t b[8448];
+	struct wr w = wr_init(b, sizeof(b));
+
+	wr_be32(&w, m->id);
+	wr_u8(&w, m->flags);
+	wr_u8(&w, 0);
+	wr_be16(&w, 0);
+	put_max(&w, m->path, WIRE_PATH_MAX);
+	put_max(&w, m->alias, WIRE_PATH_MAX);
+	return framed(out, 0, type, &w);
+}
+
+int wire_mount_parse(struct wire_mount *ret, const struct wire_frame *f)
+{
+	struct rd r = reader(f);
+	struct wire_mount m;
+	uint32_t zero;
+
+	m.id = rd_be32(&r);
+	m.flags = rd_u8(&r);
+	zero = rd_u8(&r);
+	zero |= rd_be16(&r);
+	m.path = rd_str(&r, WIRE_PATH_MAX);
+	m.alias = rd_str(&r, WIRE_PATH_MAX);
+	if (zero || !rd_done(&r) || m.flags & ~MOUNT_FLAGS || m.path[0] != '/' ||
+	    (m.alias[0] && m.alias[0] != '/'))
+		return WIRE_E_MALFORMED;
+	*ret = m;
+	return WIRE_OK;
+}
+
+int wire_mounted_add(struct buf *out, const struct wire_mounted *m)
+{
+	uint8_t b[2048];
+	struct wr w = wr_init(b, sizeof(b));
+
+	wr_be32(&w, m->id);
+	wr_be32(&w, m->code);
+	put_cut(&w, m->text, WIRE_TEXT_MAX);
+	return framed(out, 0, WIRE_MOUNTED, &w);
+}
+
+int wire_mounted_parse(struct wire_mounted *ret, const struct wire_frame *f)
+{
+	struct rd r = reader(f);
+	struct wire_mounted m;
+
+	m.id = rd_be32(&r);
+	m.code = rd_be32(&r);
+	m.text = rd_str(&r, WIRE_TEXT_MAX);
+	if (!rd_done(&r))
+		return WIRE_E_MALFORMED;
+	*ret = m;
+	return WIRE_OK;
+}
+
+int wire_changed_add(struct buf *out, const struct wire_changed *m)
+{
+	uint8_t b[8192];
+	struct wr w = wr_init(b, sizeof(b));
+
+	wr_be32(&w, m->id);
+	wr_u8(&w, m->kind);
+	wr_u8(&w, m->dir);
+	wr_be16(&w, 0);
+	put_max(&w, m->path, WIRE_PATH_MAX);
+	return framed(out, 0, WIRE_CHANGED, &w);
+}
+
+int wire_changed_parse(struct wire_changed *ret, const struct wire_frame *f)
+{
+	struct rd r = reader(f);
+	struct wire_changed m;
+	uint16_t zero;
+
+	m.id = rd_be32(&r);
+	m.kind = rd_u8(&r);
+	m.dir = rd_u8(&r);
+	zero = rd_be16(&r);
+	m.path = rd_str(&r, WIRE_PATH_MAX);
+	if (zero || !rd_done(&r) || m.dir > 1 || !m.kind || m.kind >= CHANGED_N)
+		return WIRE_E_MALFORMED;
+	*ret = m;
+	return WIRE_OK;
+}
+
 int wire_u64_add(struct buf *out, enum wire_type type, uint64_t v)
 {
 	uint8_t b[8];

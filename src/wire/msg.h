@@ -24,6 +24,43 @@ struct wire_config {
 int wire_config_add(struct buf *out, const struct wire_config *m) _must_check_;
 int wire_config_parse(struct wire_config *ret, const struct wire_frame *f);
 
+enum { MOUNT_RO = 1, MOUNT_FILE = 2, MOUNT_FLAGS = 3 };
+
+/* MOUNT, UMOUNT: a share, as the guest and people see it. */
+struct wire_mount {
+	uint32_t id; /* its name in the root of the file server; 0 from a client */
+	uint8_t flags;
+	const char *path;  /* absolute */
+	const char *alias; /* another name for it, absolute, or "" */
+};
+int wire_mount_add(struct buf *out, enum wire_type type, const struct wire_mount *m) _must_check_;
+int wire_mount_parse(struct wire_mount *ret, const struct wire_frame *f);
+
+/* MOUNTED: the guest's answer to both. */
+struct wire_mounted {
+	uint32_t id;
+	uint32_t code;    /* errno, positive; 0: done */
+	const char *text; /* what went wrong, or "" */
+};
+int wire_mounted_add(struct buf *out, const struct wire_mounted *m) _must_check_;
+int wire_mounted_parse(struct wire_mounted *ret, const struct wire_frame *f);
+
+enum { CHANGED_MODIFIED = 1, CHANGED_ATTRIBUTES, CHANGED_CREATED, CHANGED_DELETED, CHANGED_N };
+
+/* A request of this group to the file server asks it to do nothing and say that it was done: see
+ * docs/workspace.md. No program of the guest can make the server do more by it. */
+enum { WIRE_POKE_GROUP = 0x7bac0001 };
+
+/* CHANGED: the host changed something in a share. */
+struct wire_changed {
+	uint32_t id;      /* share */
+	uint8_t kind;     /* CHANGED_... */
+	uint8_t dir;      /* it is a folder */
+	const char *path; /* relative to the share */
+};
+int wire_changed_add(struct buf *out, const struct wire_changed *m) _must_check_;
+int wire_changed_parse(struct wire_changed *ret, const struct wire_frame *f);
+
 /* READY, TIME, PING, PONG: one number. */
 int wire_u64_add(struct buf *out, enum wire_type type, uint64_t v) _must_check_;
 int wire_u64_parse(uint64_t *ret, const struct wire_frame *f);

@@ -10,12 +10,22 @@ static void put_text(struct wr *w, const char *s)
 		wr_str(w, s);
 }
 
+static void put_list(struct wr *w, const char *const *list, uint32_t n)
+{
+	uint32_t i;
+
+	wr_be32(w, n);
+	if (n > ORDER_LIST_MAX)
+		w->bad = true;
+	for (i = 0; i < n && !w->bad; i++)
+		put_text(w, list[i]);
+}
+
 int wire_order_put(struct buf *out, const struct wire_order *m)
 {
 	size_t max = MIN(buf_space(out), (size_t)ORDER_MAX);
 	uint8_t *to = buf_room(out, max);
 	struct wr w;
-	uint32_t i;
 
 	if (!to)
 		return -ENOMEM;
@@ -27,14 +37,32 @@ int wire_order_put(struct buf *out, const struct wire_order *m)
 #define X(n) wr_be64(&w, m->n);
 	ORDER_NUMBERS(X)
 #undef X
-	wr_be32(&w, m->n_qemu_files);
-	if (m->n_qemu_files > ORDER_LIST_MAX)
-		return -ENOBUFS;
-	for (i = 0; i < m->n_qemu_files; i++)
-		put_text(&w, m->qemu_files[i]);
+#define X(n) put_list(&w, m->n, m->n_##n);
+	ORDER_LISTS(X)
+#undef X
 	if (!wr_ok(&w))
 		return -ENOBUFS;
 	buf_added(out, w.n);
+	return 0;
+}
+
+/* 0, or -ENOMEM; what is wrong makes the reader bad. */
+static int take_list(struct rd *r, const char ***ret, uint32_t *ret_n)
+{
+	uint32_t n = rd_be32(r), i;
+	const char **list;
+
+	if (n > ORDER_LIST_MAX)
+		r->bad = true;
+	if (r->bad)
+		return 0;
+	list = calloc((size_t)n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		list[i] = rd_str(r, WIRE_PATH_MAX);
+	*ret = list;
+	*ret_n = n;
 	return 0;
 }
 
@@ -42,7 +70,7 @@ int wire_order_parse(struct wire_order *ret, const void *p, size_t n)
 {
 	struct rd r = rd_init(p, n);
 	struct wire_order m = { 0 };
-	uint32_t i;
+	int k = 0;
 
 	if (n > ORDER_MAX)
 		return WIRE_E_TOO_LARGE;
@@ -54,17 +82,14 @@ int wire_order_parse(struct wire_order *ret, const void *p, size_t n)
 #define X(n) m.n = rd_be64(&r);
 	ORDER_NUMBERS(X)
 #undef X
-	m.n_qemu_files = rd_be32(&r);
-	if (r.bad || m.n_qemu_files > ORDER_LIST_MAX)
-		return WIRE_E_MALFORMED;
-	m.qemu_files = calloc((size_t)m.n_qemu_files + 1, sizeof(*m.qemu_files));
-	if (!m.qemu_files)
-		return -ENOMEM;
-	for (i = 0; i < m.n_qemu_files; i++)
-		m.qemu_files[i] = rd_str(&r, WIRE_PATH_MAX);
-	if (!rd_done(&r)) {
+#define X(n) \
+	if (k == 0) \
+		k = take_list(&r, &m.n, &m.n_##n);
+	ORDER_LISTS(X)
+#undef X
+	if (k < 0 || !rd_done(&r)) {
 		wire_order_done(&m);
-		return WIRE_E_MALFORMED;
+		return k < 0 ? k : WIRE_E_MALFORMED;
 	}
 	*ret = m;
 	return WIRE_OK;
@@ -72,6 +97,9 @@ int wire_order_parse(struct wire_order *ret, const void *p, size_t n)
 
 void wire_order_done(struct wire_order *m)
 {
-	free(m->qemu_files);
-	m->qemu_files = NULL;
+#define X(n) \
+	free(m->n); \
+	m->n = NULL;
+	ORDER_LISTS(X)
+#undef X
 }

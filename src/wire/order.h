@@ -3,7 +3,8 @@
  *
  * The command that starts a sandbox reads the state and the settings, writes the orders into a
  * memory file and hands it to the supervisor as descriptor 3. The supervisor reads no
- * configuration of its own. Both are built from the same tree: the version is checked, the
+ * configuration of its own. The shares follow on descriptor 6, a SEQPACKET socket: one MOUNT frame (wire/msg.h)
+ * with one descriptor each, parents first, ended by a START frame. Both are built from the same tree: the version is checked, the
  * format is a list of fields in the order of this table and is not kept compatible. */
 #include "base/buf.h"
 #include "wire/frame.h"
@@ -21,6 +22,7 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(initrd)     /* newc archive with init and its modules */ \
 	X(cmdline)    /* added to the kernel's command line */ \
 	X(qemu)       /* the QEMU program */ \
+	X(workspace)  /* the program of the file server */ \
 	X(machine)    /* "microvm" or "q35" */ \
 	X(workdir)    /* default directory of commands in the guest */
 
@@ -35,6 +37,11 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(stop_ms)   /* deadline of an orderly stop */ \
 	X(idle_ms)   /* stop after this long without use; 0: never */
 
+/* NULL-terminated lists of texts. */
+#define ORDER_LISTS(X) \
+	X(qemu_files) /* what QEMU needs in its root: absolute paths */ \
+	X(rules)      /* path rules: "hide PATTERN", "protect PATTERN", "allow PATTERN" */
+
 struct wire_order {
 #define X(n) const char *n;
 	ORDER_TEXTS(X)
@@ -42,13 +49,16 @@ struct wire_order {
 #define X(n) uint64_t n;
 	ORDER_NUMBERS(X)
 #undef X
-	const char **qemu_files; /* what QEMU needs in its root: absolute paths, NULL-terminated */
-	uint32_t n_qemu_files;
+#define X(n) \
+	const char **n; \
+	uint32_t n_##n;
+	ORDER_LISTS(X)
+#undef X
 };
 
 /* 0, -ENOBUFS, -ENOMEM. */
 int wire_order_put(struct buf *out, const struct wire_order *m) _must_check_;
 
-/* WIRE_OK, WIRE_E_* or -ENOMEM. Texts borrow from p, qemu_files is on the heap: wire_order_done(). */
+/* WIRE_OK, WIRE_E_* or -ENOMEM. Texts borrow from p, the lists are on the heap: wire_order_done(). */
 int wire_order_parse(struct wire_order *ret, const void *p, size_t n);
 void wire_order_done(struct wire_order *m);

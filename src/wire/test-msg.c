@@ -542,6 +542,63 @@ static void jobs(void)
 	check(refused(wire_job_kill_add(&out, &k)));
 }
 
+WHOLE(mount, struct wire_mount)
+WHOLE(mounted, struct wire_mounted)
+WHOLE(changed, struct wire_changed)
+
+static void changes(void)
+{
+	struct wire_changed m = { .id = 3, .kind = CHANGED_CREATED, .dir = 1, .path = "a" }, m2;
+
+	check(wire_changed_add(&out, &m) == 0);
+	check(wire_changed_parse(&m2, sent(FROM_HOST)) == WIRE_OK);
+	check(m2.id == 3 && m2.kind == CHANGED_CREATED && m2.dir == 1 && streq(m2.path, "a"));
+	check(wire_changed_add(&out, &m) == 0);
+	only_whole(sent(FROM_HOST), changed_any);
+	m.kind = CHANGED_N;
+	check(wire_changed_add(&out, &m) == 0);
+	check(wire_changed_parse(&m2, sent(FROM_HOST)) == WIRE_E_MALFORMED);
+	m.path = len(WIRE_PATH_MAX + 1);
+	check(refused(wire_changed_add(&out, &m)));
+}
+
+static void mounts(void)
+{
+	struct wire_mount m = {
+		.id = 7, .flags = MOUNT_RO | MOUNT_FILE, .path = "/a b", .alias = ""
+	};
+	struct wire_mounted d = { .id = 7, .code = ENOENT, .text = "no" };
+	struct wire_mounted d2;
+	struct wire_mount m2;
+
+	check(wire_mount_add(&out, WIRE_MOUNT, &m) == 0);
+	check(wire_mount_parse(&m2, sent(FROM_HOST)) == WIRE_OK);
+	check(m2.id == 7 && m2.flags == 3 && streq(m2.path, "/a b") && !*m2.alias);
+	m.alias = "/c";
+	check(wire_mount_add(&out, WIRE_UMOUNT, &m) == 0);
+	only_whole(sent(FROM_CLIENT), mount_any);
+	m.path = "a";
+	check(wire_mount_add(&out, WIRE_MOUNT, &m) == 0);
+	check(wire_mount_parse(&m2, sent(FROM_HOST)) == WIRE_E_MALFORMED);
+	m.path = "/a";
+	m.alias = "c";
+	check(wire_mount_add(&out, WIRE_MOUNT, &m) == 0);
+	check(wire_mount_parse(&m2, sent(FROM_HOST)) == WIRE_E_MALFORMED);
+	m.alias = "";
+	m.flags = 4;
+	check(wire_mount_add(&out, WIRE_MOUNT, &m) == 0);
+	check(wire_mount_parse(&m2, sent(FROM_HOST)) == WIRE_E_MALFORMED);
+	m.flags = 0;
+	m.path = len(WIRE_PATH_MAX + 1);
+	check(refused(wire_mount_add(&out, WIRE_MOUNT, &m)));
+	check(wire_mounted_add(&out, &d) == 0);
+	only_whole(sent(FROM_GUEST), mounted_any);
+	d.text = len(WIRE_TEXT_MAX + 1); /* for people: cut */
+	check(wire_mounted_add(&out, &d) == 0);
+	check(wire_mounted_parse(&d2, sent(FROM_GUEST)) == WIRE_OK);
+	check(d2.id == 7 && d2.code == ENOENT && strlen(d2.text) == WIRE_TEXT_MAX);
+}
+
 /* ---- the page ---- */
 
 static char *page(void)
@@ -677,6 +734,8 @@ int main(void)
 	door_and_status();
 	stop_and_failed();
 	jobs();
+	mounts();
+	changes();
 	buf_done(&out);
 	page_types(page());
 	page_limits(page());
