@@ -1,0 +1,28 @@
+#pragma once
+/* Files that git reads as configuration (policy/gitconfig.h): they may be written, but not so that git would
+ * run a command on the host that it did not run before. Only where there are path rules.
+ *
+ * Each write is judged by what the file would be, against what it was when its handle was opened, so that a
+ * program may empty it and write it again. What is judged is a private copy, and that is what is written. */
+#include "workspace/fs-priv.h"
+
+#define GITGUARD_FILES 64u /* open for writing at a time */
+
+/* h was opened for writing, and is not yet emptied: note what the file is. 0, -ENFILE, -errno. */
+int gitguard_opened(struct fs *f, struct node *n, struct handle *h);
+/* True if changes of this file are judged: only by the two below. */
+bool gitguard_minds(struct fs *f, struct node *n);
+/* Write these bytes, which are private, at off (UINT64_MAX: the end). Bytes written or -errno. */
+ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, const void *p, size_t n,
+		       uint64_t off, int flags);
+/* Its size is about to change; h: the handle, or NULL. */
+int gitguard_size(struct fs *f, const char *op, struct node *n, const struct handle *h,
+		  uint64_t size);
+/* What is called old in from_fd moves to another name; the paths are in f->rule_path[0] and [1]. */
+int gitguard_moves(struct fs *f, const char *op, const struct share *s, int from_fd,
+		   const char *old, int to_fd, const char *new, uint16_t type);
+/* A file gets another name: not from or to one that git reads. The answer is -EXDEV, since programs then
+ * copy. */
+int gitguard_link(struct fs *f, struct node *n, struct node *parent, const char *name);
+/* True if the name in parent is of a file that git reads. */
+bool gitguard_name(struct fs *f, struct node *parent, const char *name);

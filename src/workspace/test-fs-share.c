@@ -1,0 +1,310 @@
+/* Shares: read-only, of one file, inside one another, removed while in use; and the path rules. */
+#include "policy/path.h"
+#include "workspace/fs-rig.h"
+
+static struct rig g;
+
+static void read_only(void)
+{
+	struct fuse_setattr_in sa = { .valid = FATTR_MODE, .mode = 0600 };
+	struct fuse_link_in link;
+	struct fuse_fallocate_in fa = { 0 };
+	struct fuse_lk_in lk = { .owner = 1, .lk = { .end = INT64_MAX, .type = F_RDLCK } };
+	uint32_t x[2] = { 1, 0 };
+	uint64_t n, fh, d;
+
+	rig_new(&g, "/dev/shm", NULL, FS_SHARE_RO);
+	rig_host_file(&g, "f", "text");
+	check(mkdirat(g.dir, "d", 0777) == 0);
+	n = rig_lookup(&g, g.root, "f");
+	d = rig_lookup(&g, g.root, "d");
+	check((fh = rig_open(&g, n, O_RDONLY)) && rig_read(&g, n, fh, 0, 9) == 4);
+	check(!rig_open(&g, n, O_RDWR) && g.err == -EROFS);
+	check(!rig_open(&g, n, O_RDONLY | O_TRUNC) && g.err == -EROFS);
+	check(!rig_mkdir(&g, d, "x") && g.err == -EROFS);
+	check(rig_unlink(&g, g.root, "f") == -EROFS);
+	check(rig_call(&g, FUSE_RMDIR, g.root, NULL, 0, "d", NULL) == -EROFS);
+	check(rig_rename(&g, g.root, "f", d, "f", 0) == -EROFS);
+	check(!rig_create(&g, g.root, "x", O_RDWR, 0644, &d) && g.err == -EROFS);
+	check(!rig_create(&g, g.root, "f", O_RDONLY, 0644, &d) && g.err == -EROFS);
+	link.oldnodeid = n;
+	check(rig_call(&g, FUSE_LINK, g.root, &link, sizeof(link), "x", NULL) == -EROFS);
+	check(rig_call(&g, FUSE_SYMLINK, g.root, NULL, 0, "x", "y") == -EROFS);
+	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == -EROFS);
+	check(rig_call_full(&g, FUSE_SETXATTR, n, x, 8, "user.a", NULL, "v", 1, 0) == -EROFS);
+	check(rig_call(&g, FUSE_REMOVEXATTR, n, NULL, 0, "user.a", NULL) == -EROFS);
+	check(rig_write(&g, n, fh, 0, "x", 1, O_RDWR, 0) == -EROFS);
+	fa.fh = fh;
+	check(rig_call(&g, FUSE_FALLOCATE, n, &fa, sizeof(fa), NULL, NULL) == -EROFS);
+	lk.fh = fh;
+	check(rig_call(&g, FUSE_SETLK, n, &lk, sizeof(lk), NULL, NULL) == 0);
+	lk.lk.type = F_WRLCK;
+	check(rig_call(&g, FUSE_SETLK, n, &lk, sizeof(lk), NULL, NULL) == -EBADF);
+	check(rig_release(&g, n, fh) == 0);
+	rig_done(&g);
+}
+
+/* One inside the other, one of them read-only: whoever looks from the outer one gets the inner's node. */
+static void nested(bool outer_ro)
+{
+	uint64_t in, n, via, d, other;
+
+	rig_new(&g, "/dev/shm", NULL, outer_ro ? FS_SHARE_RO : 0);
+	check(mkdirat(g.dir, "a", 0777) == 0 && mkdirat(g.dir, "a/in", 0777) == 0);
+	check(mkdirat(g.dir, "b", 0777) == 0 && mkdirat(g.dir, "a/in/sub", 0777) == 0);
+	check(rig_share(&g, 7, outer_ro ? 0 : FS_SHARE_RO, "a/in", "/share/a/in") == 0);
+	check(rig_share(&g, 7, 0, "b", "/x") == -EEXIST);
+	check(rig_share(&g, 8, 0, "b", "x") == -EINVAL);
+	in = rig_lookup(&g, FUSE_ROOT_ID, "7");
+	d = rig_lookup(&g, g.root, "a");
+	other = rig_lookup(&g, g.root, "b");
+	via = rig_lookup(&g, d, "in");
+	check(in && in == via);
+	n = rig_mkdir(&g, via, "x");
+	check(outer_ro ? n != 0 : g.err == -EROFS);
+	n = rig_lookup(&g, via, "sub");
+	check((rig_mkdir(&g, n, "y") != 0) == outer_ro);
+	check((rig_mkdir(&g, d, "z") != 0) == !outer_ro);
+	/* it stays where it is, and what is above it too */
+	if (!outer_ro) {
+		check(rig_rename(&g, d, "in", d, "out", 0) == -EBUSY);
+		check(rig_rename(&g, g.root, "b", d, "in", 0) == -EBUSY);
+		check(rig_rename(&g, g.root, "b", d, "in", RENAME_EXCHANGE) == -EBUSY);
+		check(rig_rename(&g, g.root, "a", other, "a", 0) == -EBUSY);
+		check(rig_rename(&g, g.root, "b", g.root, "a", RENAME_EXCHANGE) == -EBUSY);
+		check(rig_call(&g, FUSE_RMDIR, d, NULL, 0, "in", NULL) == -EBUSY);
+		check(rig_rename(&g, d, "z", d, "zz", 0) == 0);
+		check(rig_rename(&g, g.root, "b", g.root, "bb", 0) == 0);
+	}
+	check(rig_rename(&g, via, "sub", d, "sub", 0) == (outer_ro ? -EXDEV : -EROFS));
+	check(fs_share_remove(g.f, 7) == 0 && fs_share_remove(g.f, 7) == -ENOENT);
+	check(rig_getattr(&g, in) == -ESTALE && rig_getattr(&g, n) == -ESTALE);
+	via = rig_lookup(&g, d, "in"); /* the outer share's now */
+	check(via && via != in && (rig_mkdir(&g, via, "w") != 0) == !outer_ro);
+	rig_done(&g);
+}
+
+static void one_file(void)
+{
+	uint64_t n, fh, sub;
+
+	rig_new(&g, "/dev/shm", NULL, 0);
+	rig_host_file(&g, "single", "abc");
+	check(rig_share(&g, 3, 0, "single", "/elsewhere/single") == -ENOTDIR);
+	check(rig_share(&g, 3, FS_SHARE_FILE, ".", "/elsewhere/single") == -EINVAL);
+	check(rig_share(&g, 3, FS_SHARE_FILE, "single", "/elsewhere/single") == 0);
+	n = rig_lookup(&g, FUSE_ROOT_ID, "3");
+	check(n && S_ISREG(rig_entry(&g)->attr.mode) && rig_entry(&g)->attr.size == 3);
+	fh = rig_open(&g, n, O_RDWR);
+	check(fh && rig_write(&g, n, fh, 3, "d", 1, O_RDWR, 0) == 1 &&
+	      rig_read(&g, n, fh, 0, 9) == 4);
+	check(rig_call(&g, FUSE_STATFS, n, NULL, 0, NULL, NULL) == 0);
+	check(!rig_lookup(&g, n, "x") && g.err == -ENOTDIR);
+	check(rig_release(&g, n, fh) == 0 && rig_getattr(&g, n) == 0 && rig_attr(&g)->size == 4);
+	sub = rig_lookup(&g, g.root, "single"); /* the same file by the other share */
+	check(sub == n);
+	rig_forget(&g, n, 2);
+	check(rig_lookup(&g, FUSE_ROOT_ID, "3") == n);
+	rig_done(&g);
+}
+
+static void removed_in_use(void)
+{
+	struct fuse_lk_in lk = { .owner = 5, .lk = { .end = INT64_MAX, .type = F_WRLCK } };
+	struct rig_late wait, *who;
+	uint64_t n, fh, fh2, dfh;
+	struct fs_counts c;
+
+	rig_new(&g, "/dev/shm", NULL, 0);
+	fh = rig_create(&g, g.root, "f", O_RDWR, 0644, &n);
+	fh2 = rig_open(&g, n, O_RDWR);
+	dfh = rig_opendir(&g, g.root);
+	lk.fh = fh;
+	check(rig_call(&g, FUSE_SETLK, n, &lk, sizeof(lk), NULL, NULL) == 0);
+	lk.fh = fh2;
+	lk.owner = 6;
+	check(rig_start(&g, &wait, FUSE_SETLKW, n, &lk, sizeof(lk)) == FS_LATER);
+	check(fs_share_remove(g.f, 0) == 0);
+	check(rig_wait(&g, &who) <= 0 && who == &wait);
+	check(rig_read(&g, n, fh, 0, 1) == -ESTALE && rig_getattr(&g, g.root) == -ESTALE);
+	check(!rig_lookup(&g, g.root, "f") && g.err == -ESTALE);
+	check(rig_release(&g, n, fh) == 0 && rig_release(&g, n, fh2) == 0);
+	check(rig_release(&g, g.root, dfh) == 0);
+	rig_forget(&g, n, 1);
+	rig_forget(&g, g.root, 1);
+	fs_count(g.f, &c);
+	check(c.nodes == 1 && c.handles == 0 && c.locks == 0 && c.dir_fds == 0 && c.jobs == 0);
+	check(rig_share(&g, 0, 0, ".", "/again") == 0 && rig_lookup(&g, FUSE_ROOT_ID, "0"));
+	rig_done(&g);
+}
+
+static unsigned refusals;
+static char last[256];
+
+static void refused(void *arg, const struct fs_refusal *r)
+{
+	(void)arg;
+	refusals++;
+	(void)snprintf(last, sizeof(last), "%s %s (%s)", r->op, r->path, r->rule);
+}
+
+static struct path_rules *some_rules(void)
+{
+	static const char *const protect[] = { "**/.git/hooks/**", "top/fixed" };
+	_cleanup_(path_builder_freep) struct path_builder *b = NULL;
+	struct path_rules *r = NULL;
+	struct err e;
+	size_t i;
+
+	check(path_builder_new(&b) == 0);
+	check(path_builder_add(b, PATH_HIDE, ".env", "test", &e) == 0);
+	for (i = 0; i < ARRAY_SIZE(protect); i++)
+		check(path_builder_add(b, PATH_PROTECT, protect[i], "test", &e) == 0);
+	check(path_rules_freeze(b, &r) == 0);
+	return r;
+}
+
+static void hidden(void)
+{
+	struct fuse_setattr_in sa = { .valid = FATTR_MODE, .mode = 0600 };
+	struct fuse_link_in link;
+	uint64_t n, d, h;
+
+	rig_host_file(&g, ".env", "SECRET=1");
+	n = rig_lookup(&g, g.root, ".env");
+	check(n && rig_entry(&g)->attr.size == 0);
+	check(rig_getattr(&g, n) == 0 && rig_attr(&g)->size == 0);
+	check(!rig_open(&g, n, O_RDONLY) && g.err == -EACCES);
+	check(streq(last, "OPEN .env (.env)"));
+	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == -EACCES);
+	link.oldnodeid = n;
+	check(rig_call(&g, FUSE_LINK, g.root, &link, sizeof(link), "x", NULL) == -EACCES);
+	check(rig_unlink(&g, g.root, ".env") == -EACCES);
+	check(rig_rename(&g, g.root, ".env", g.root, "y", 0) == -EACCES);
+	rig_host_file(&g, "free", "free");
+	check(rig_rename(&g, g.root, "free", g.root, ".env", 0) == -EACCES);
+	check(rig_rename(&g, g.root, "free", g.root, ".ENV", 0) == -EACCES);
+	check(!rig_create(&g, g.root, ".env", O_RDWR, 0644, &d) && g.err == -EACCES);
+	/* its other name, made on the host */
+	check(linkat(g.dir, ".env", g.dir, "harmless", 0) == 0);
+	rig_lookup(&g, g.root, ".env");
+	h = rig_lookup(&g, g.root, "harmless");
+	check(h == n && !rig_open(&g, h, O_RDONLY) && g.err == -EACCES);
+	/* forgotten, and the harmless name first */
+	rig_forget(&g, n, UINT64_MAX);
+	h = rig_lookup(&g, g.root, "harmless");
+	check(!rig_open(&g, h, O_RDONLY) && g.err == -EACCES);
+}
+
+static void protected(void)
+{
+	uint64_t top, git, hooks, n, fh, d;
+
+	top = rig_mkdir(&g, g.root, "top");
+	fh = rig_create(&g, top, "loose", O_RDWR, 0644, &n);
+	check(fh && rig_release(&g, n, fh) == 0);
+	check(!rig_create(&g, top, "fixed", O_RDWR, 0644, &n) && g.err == -EACCES);
+	check(!rig_mkdir(&g, top, "fixed") && g.err == -EACCES);
+	check(rig_rename(&g, top, "loose", top, "fixed", 0) == -EACCES);
+	check(rig_rename(&g, g.root, "top", g.root, "top2", 0) == -EXDEV);
+	check(rig_call(&g, FUSE_SYMLINK, g.root, NULL, 0, "sl", "elsewhere") == 0);
+	git = rig_mkdir(&g, g.root, ".git");
+	check(rig_rename(&g, g.root, "sl", git, "hooks", 0) == -EACCES);
+	check(rig_call(&g, FUSE_SYMLINK, git, NULL, 0, "hooks", "elsewhere") == -EACCES);
+	hooks = rig_mkdir(&g, git, "hooks");
+	check(hooks && !rig_create(&g, hooks, "pre-commit", O_RDWR, 0755, &n) && g.err == -EACCES);
+	/* made elsewhere and moved in with its directory */
+	d = rig_mkdir(&g, g.root, "free");
+	check(d && rig_mkdir(&g, d, "hooks"));
+	check(rig_rename(&g, g.root, "free", g.root, "sub", 0) == 0);
+	check(rig_rename(&g, g.root, "sub", d, "x", 0) == -EINVAL);
+	check(rig_rename(&g, d, "hooks", git, "hooks", 0) == -EXDEV);
+	/* what the host put there can be read and not written */
+	rig_host_file(&g, ".git/hooks/h", "text");
+	n = rig_lookup(&g, hooks, "h");
+	check(rig_entry(&g)->attr.size == 4 && (fh = rig_open(&g, n, O_RDONLY)));
+	check(!rig_open(&g, n, O_RDWR) && g.err == -EACCES && rig_release(&g, n, fh) == 0);
+}
+
+#define OLD_CONFIG "[core]\n\tbare = false\n\thooksPath = mine\n"
+
+/* The configuration may be written, not so that it runs something new. */
+static void git_config(void)
+{
+	struct fuse_link_in link;
+	struct fuse_setattr_in sa = { .valid = FATTR_SIZE };
+	uint64_t git, n, fh, m, d;
+	char buf[128] = { 0 };
+
+	git = rig_lookup(&g, g.root, ".git");
+	rig_host_file(&g, ".git/config", OLD_CONFIG);
+	n = rig_lookup(&g, git, "config");
+	fh = rig_open(&g, n, O_RDWR);
+	check(fh && rig_read(&g, n, fh, 0, 100) == (int)strlen(OLD_CONFIG));
+	check(rig_write(&g, n, fh, strlen(OLD_CONFIG), "\teditor = ev\n", 13, O_RDWR, 0) ==
+	      -EACCES);
+	check(strstr(last, "core.editor"));
+	check(rig_write(&g, n, fh, 0, "\teditor = ev\n", 13, O_RDWR | O_APPEND, 0) == -EACCES);
+	check(rig_write(&g, n, fh, strlen(OLD_CONFIG), "\tignoreCase = no\n", 17, O_RDWR, 0) == 17);
+	check(rig_release(&g, n, fh) == 0);
+	/* emptied and written again in pieces */
+	fh = rig_open(&g, n, O_WRONLY | O_TRUNC);
+	check(fh && rig_write(&g, n, fh, 0, OLD_CONFIG, 20, O_WRONLY, 0) == 20);
+	check(rig_write(&g, n, fh, 20, &OLD_CONFIG[20], strlen(OLD_CONFIG) - 20, O_WRONLY, 0) > 0);
+	check(rig_write(&g, n, fh, strlen(OLD_CONFIG) - 2, "x\n", 2, O_WRONLY, 0) == -EACCES);
+	sa.size = strlen(OLD_CONFIG) - 3;
+	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == -EACCES);
+	sa.size = 0;
+	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == 0);
+	check(rig_write(&g, n, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_WRONLY, 0) > 0);
+	check(rig_release(&g, n, fh) == 0);
+	/* by rename, link and symbolic link */
+	fh = rig_create(&g, git, "config.lock", O_RDWR, 0644, &m);
+	check(rig_write(&g, m, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	check(rig_rename(&g, git, "config.lock", git, "config", 0) == 0);
+	check(rig_write(&g, m, fh, 0, "[alias]\n\ta = !b\n", 16, O_RDWR, 0) ==
+	      -EACCES); /* still open */
+	check(rig_release(&g, m, fh) == 0);
+	fh = rig_create(&g, git, "config.lock", O_RDWR, 0644, &m);
+	check(rig_write(&g, m, fh, 0, "[alias]\n\ta = !b\n", 16, O_RDWR, 0) == 16);
+	check(rig_release(&g, m, fh) == 0);
+	check(rig_rename(&g, git, "config.lock", git, "config", 0) == -EACCES);
+	check(rig_rename(&g, git, "config.lock", git, "config", RENAME_EXCHANGE) == -EACCES);
+	link.oldnodeid = m;
+	check(rig_call(&g, FUSE_LINK, git, &link, sizeof(link), "config.worktree", NULL) == -EXDEV);
+	check(rig_call(&g, FUSE_SYMLINK, git, NULL, 0, "config.worktree", "x") == -EACCES);
+	d = rig_mkdir(&g, g.root, "bare");
+	check(rig_rename(&g, git, "config.lock", d, "config", 0) ==
+	      -EACCES); /* could be a repository */
+	check(faccessat(g.dir, ".git/config", R_OK, 0) == 0);
+	fh = (uint64_t)openat(g.dir, ".git/config", O_RDONLY);
+	check(read((int)fh, buf, sizeof(buf)) == (ssize_t)strlen(OLD_CONFIG) &&
+	      streq(buf, OLD_CONFIG));
+	close((int)fh);
+}
+
+static void rules(void)
+{
+	struct path_rules *r = some_rules();
+	struct fs_config c = { .rules = r, .refused = refused };
+
+	rig_new(&g, "/dev/shm", &c, 0);
+	hidden();
+	check(unlinkat(g.dir, "free", 0) == 0);
+	protected();
+	git_config();
+	check(refusals > 10);
+	rig_done(&g);
+	path_rules_free(r);
+}
+
+int main(void)
+{
+	read_only();
+	nested(false);
+	nested(true);
+	one_file();
+	removed_in_use();
+	rules();
+	return 0;
+}
