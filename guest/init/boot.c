@@ -189,6 +189,11 @@ static int make_dirs(const char *path, mode_t mode, uid_t uid, gid_t gid)
 	return 0;
 }
 
+int boot_make_dirs(const char *path, mode_t mode)
+{
+	return make_dirs(path, mode, 0, 0);
+}
+
 static const struct {
 	const char *type, *dir, *options;
 	unsigned long flags;

@@ -1,5 +1,7 @@
 #pragma once
 /* From the initramfs to the running root: mounts, names, devices. */
+#include <sys/types.h>
+
 #include "base/err.h"
 
 struct boot {
@@ -20,6 +22,9 @@ int boot_disks(struct boot *b, struct err *e) _must_check_;
 
 /* Make /new the root, with everything that belongs there. */
 int boot_switch(struct boot *b, struct err *e) _must_check_;
+
+/* mkdir -p, of root's. 0 or -errno. */
+int boot_make_dirs(const char *path, mode_t mode) _must_check_;
 
 /* Host name and /etc/hosts; the loopback device; the default directory. Failures are only noted. */
 void boot_identity(struct boot *b, const char *hostname, const char *workdir);

@@ -19,8 +19,10 @@
 #include "guest/init/down.h"
 #include "guest/init/klog.h"
 #include "guest/init/modules.h"
+#include "guest/init/poke.h"
 #include "guest/init/port.h"
 #include "guest/init/session.h"
+#include "guest/init/share.h"
 #include "io/fd.h"
 
 enum {
@@ -31,7 +33,7 @@ enum {
 	KEEP_MEMORY = 1024 * 1024, /* freed blocks up to here are used again, not given back */
 };
 
-enum phase { WAITING = 1, RUNNING = 2, STOPPING = 4 };
+enum phase { WAITING = 1, SHARING = 8, RUNNING = 2, STOPPING = 4 };
 
 struct init {
 	struct loop loop;
@@ -41,6 +43,8 @@ struct init {
 	struct klog klog;
 	struct down down;
 	struct boot boot;
+	struct shares shares;
+	struct poke poke;
 	struct watch signals;
 	struct timer config_wait;
 	enum phase phase;
@@ -66,6 +70,32 @@ static void on_config(struct init *in, const struct wire_frame *f)
 	in->sessions.null_fd = in->boot.null_fd;
 	in->sessions.pts_fd = in->boot.pts_fd;
 	in->sessions.proc_fd = in->boot.proc_fd;
+	in->phase = SHARING;
+}
+
+static void on_mount(struct init *in, const struct wire_frame *f)
+{
+	struct wire_mount m;
+
+	if (wire_mount_parse(&m, f) != WIRE_OK)
+		return;
+	if (in->phase == SHARING)
+		shares_boot(&in->shares, &m);
+	else
+		shares_change(&in->shares, f->type, &m);
+}
+
+static void on_changed(struct init *in, const struct wire_frame *f)
+{
+	struct wire_changed m;
+
+	if (wire_changed_parse(&m, f) == WIRE_OK)
+		poke_send(&in->poke, &m);
+}
+
+static void on_start(struct init *in, const struct wire_frame *f)
+{
+	(void)f;
 	in->phase = RUNNING;
 	die_check(wire_u64_add(&in->port.ctl, WIRE_READY, loop_now()));
 }
@@ -101,9 +131,13 @@ static const struct {
 	void (*fn)(struct init *in, const struct wire_frame *f);
 } table[] = {
 	[WIRE_CONFIG] = { WAITING, on_config },
-	[WIRE_TIME] = { RUNNING | STOPPING, on_time },
-	[WIRE_PING] = { WAITING | RUNNING | STOPPING, on_ping },
-	[WIRE_SHUTDOWN] = { RUNNING | STOPPING, on_shutdown },
+	[WIRE_MOUNT] = { SHARING | RUNNING | STOPPING, on_mount },
+	[WIRE_UMOUNT] = { RUNNING | STOPPING, on_mount },
+	[WIRE_CHANGED] = { RUNNING | STOPPING, on_changed },
+	[WIRE_START] = { SHARING, on_start },
+	[WIRE_TIME] = { SHARING | RUNNING | STOPPING, on_time },
+	[WIRE_PING] = { WAITING | SHARING | RUNNING | STOPPING, on_ping },
+	[WIRE_SHUTDOWN] = { SHARING | RUNNING | STOPPING, on_shutdown },
 };
 
 /* The conversation is over: nobody can give orders any more. Keep what is on the disk. */
@@ -111,7 +145,7 @@ static void on_lost(void *user, const char *why)
 {
 	struct init *in = user;
 
-	if (in->phase == WAITING)
+	if (in->phase == WAITING || in->phase == SHARING)
 		die("%s", why);
 	if (in->lost)
 		return;
@@ -131,7 +165,7 @@ static void on_frame(void *user, const struct wire_frame *f)
 
 	if (in->lost)
 		return;
-	if (f->stream && in->phase == WAITING)
+	if (f->stream && (in->phase == WAITING || in->phase == SHARING))
 		fault = "the host opened a stream before the guest was ready";
 	else if (f->stream)
 		fault = sessions_frame(&in->sessions, f);
@@ -234,6 +268,7 @@ static void start(struct init *in)
 	in->port.on_frame = on_frame;
 	in->port.on_lost = on_lost;
 	in->port.user = in;
+	shares_init(&in->shares, &in->loop, &in->port);
 	sessions_init(&in->sessions, &in->loop, &in->port);
 	in->down = (struct down) {
 		.loop = &in->loop, .port = &in->port, .boot = &in->boot, .sessions = &in->sessions
@@ -251,7 +286,7 @@ static void start(struct init *in)
 
 int main(void)
 {
-	static struct init in = { .phase = WAITING };
+	static struct init in = { .phase = WAITING, .poke = { -1 } };
 	bool busy = false;
 
 	if (getpid() != 1) {

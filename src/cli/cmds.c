@@ -7,7 +7,7 @@ const struct cmd *cmds_all(void)
 		&run_cmd,        &create_cmd,  &exec_cmd,     &ls_cmd,       &inspect_cmd,
 		&stop_cmd,       &rm_cmd,      &prune_cmd,    &cp_cmd,       &logs_cmd,
 		&template_cmd,   &kernel_cmd,  &settings_cmd, &diagnose_cmd, &reset_cmd,
-		&completion_cmd, &version_cmd, &manual_cmd,
+		&completion_cmd, &version_cmd, &manual_cmd,   &mount_cmd,    &umount_cmd,
 	};
 	static struct cmd all[ARRAY_SIZE(list) + 1];
 	size_t i;
@@ -26,7 +26,6 @@ static const char *const not_built[] = {
 	"login",
 	"logout",
 	"mcp",
-	"mount",
 	"move",
 	"policy",
 	"ports",
@@ -35,7 +34,6 @@ static const char *const not_built[] = {
 	"skills",
 	"tui",
 	"ttl",
-	"umount",
 	"volume",
 	"audit",
 	"batch",
@@ -55,9 +53,6 @@ static const char *const not_built[] = {
 	"--publish",
 	"--pull",
 	"--skills",
-	"--read-only",
-	"--hide",
-	"--protect",
 	"--filter",
 	"--preserve-secrets",
 	"--upload",

@@ -9,7 +9,9 @@
 #include "cli/cmds.h"
 #include "cli/disk.h"
 #include "cli/exec.h"
+#include "cli/paths.h"
 #include "cli/start.h"
+#include "policy/path.h"
 #include "image/image.h"
 #include "io/fd.h"
 
@@ -17,8 +19,8 @@ struct create_args {
 	const char *name, *tmpl, *accel;
 	uint32_t cpus;
 	uint64_t memory;
-	bool quiet, detached;
-	struct opt_list env, env_file;
+	bool quiet, detached, read_only;
+	struct opt_list env, env_file, hide, protect, allow;
 };
 
 #define O(kind, field, letter, name, arg, help) \
@@ -33,7 +35,17 @@ struct create_args {
 		O(OPT_SIZE, memory, 'm', "memory", "SIZE", \
 		  "memory, as in 512m or 8g (default: half of the host's, at most 32g)"), \
 		O(OPT_STR, accel, 0, "accel", "kvm|tcg", \
-		  "accelerator (default: KVM where it works, else emulation)")
+		  "accelerator (default: KVM where it works, else emulation)"), \
+		O(OPT_FLAG, read_only, 0, "read-only", NULL, \
+		  "the first folder cannot be changed from inside"), \
+		O(OPT_LIST, hide, 0, "hide", "PATTERN", \
+		  "files that cannot be opened from inside, as in '*.key' or 'secrets/**'; " \
+		  "repeatable"), \
+		O(OPT_LIST, protect, 0, "protect", "PATTERN", \
+		  "files that cannot be changed or made from inside; repeatable"), \
+		O(OPT_LIST, allow, 0, "allow-path", "PATTERN", \
+		  "an exception from the rules that hold anyway (.env, *.pem, .git/hooks/**, " \
+		  "...); repeatable")
 /* clang-format off */
 static const struct opt create_opts[] = {
 	COMMON,
@@ -84,14 +96,75 @@ static int check_agent(const char *word, struct err *e)
 	return err_set(e, -EINVAL, "unknown agent '%.60s'; use 'shell'", word);
 }
 
-/* shell-FOLDER, from the current folder. */
-static void default_name(const char *agent, char *dst, size_t max)
+/* ---- folders and path rules ---- */
+
+/* The folders of the command line; the first is the workspace. */
+static int take_paths(struct ctx *c, const struct create_args *o, char **words, size_t n,
+		      struct box_shares *ret, struct err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && r == 0; i++) {
+		struct box_share p = { 0 };
+
+		r = path_take(c, words[i], &p, e);
+		p.primary = i == 0 && !p.file;
+		p.read_only |= o->read_only && i == 0;
+		if (r == 0)
+			r = path_add(ret, &p, e);
+		path_done(&p);
+	}
+	if (r == 0 && !n && o->read_only)
+		r = err_set(e, -EINVAL, "--read-only: name the folder that it is for");
+	return r;
+}
+
+static int take_rules(const struct create_args *o, struct box_shares *ret, struct err *e)
+{
+	const struct {
+		const struct opt_list *list;
+		const char *word, *option;
+		enum path_rule_kind kind;
+	} sorts[] = { { &o->hide, "hide", "--hide", PATH_HIDE },
+		      { &o->protect, "protect", "--protect", PATH_PROTECT },
+		      { &o->allow, "allow", "--allow-path", PATH_ALLOW } };
+	_cleanup_(path_builder_freep) struct path_builder *b = NULL;
+	char line[PATH_PATTERN_MAX + 16];
+	int r = path_builder_new(&b);
+
+	if (r < 0)
+		return err_errno(e, r, "cannot read the path rules");
+	for (size_t s = 0; s < ARRAY_SIZE(sorts); s++)
+		for (size_t i = 0; i < sorts[s].list->n; i++) {
+			const char *pattern = sorts[s].list->v[i];
+
+			r = path_builder_add(b, sorts[s].kind, pattern, sorts[s].option, e);
+			if (r < 0)
+				return err_ctx(e, "%s", sorts[s].option);
+			(void)snprintf(line, sizeof(line), "%s %s", sorts[s].word, pattern);
+			if (shares_rule(ret, line) < 0)
+				return err_errno(e, -ENOMEM, "%s", sorts[s].option);
+		}
+	return 0;
+}
+
+static const struct box_share *primary(const struct box_shares *s)
+{
+	return s->n && s->v[0].primary ? &s->v[0] : NULL;
+}
+
+/* AGENT-FOLDER, from the workspace or the current folder. */
+static void default_name(const char *agent, const struct box_shares *s, char *dst, size_t max)
 {
 	char cwd[PATH_MAX], raw[PATH_MAX + 64];
-	const char *base = "home";
+	const char *base = "home", *path = NULL;
 
-	if (getcwd(cwd, sizeof(cwd)) && strrchr(cwd, '/')[1])
-		base = strrchr(cwd, '/') + 1;
+	if (primary(s))
+		path = primary(s)->path;
+	else if (getcwd(cwd, sizeof(cwd)))
+		path = cwd;
+	if (path && strrchr(path, '/')[1])
+		base = strrchr(path, '/') + 1;
 	(void)snprintf(raw, sizeof(raw), "%s-%s", agent, base);
 	text_to_name(dst, max, raw);
 }
@@ -155,7 +228,9 @@ static int describe(struct ctx *c, const struct create_args *o, const char *agen
 	b->agent = strdup(agent);
 	b->tmpl = strdup(t.digest);
 	b->tmpl_tag = strdup(o->tmpl ? o->tmpl : "default");
-	b->workdir = strdup(t.workdir ? t.workdir : "/home/agent");
+	b->workdir = strdup(primary(&b->shares) ? primary(&b->shares)->path
+			    : t.workdir         ? t.workdir
+						: "/home/agent");
 	image_template_done(&t);
 	if (!b->name || !b->agent || !b->tmpl || !b->tmpl_tag || !b->workdir)
 		return err_errno(e, -ENOMEM, "cannot create '%s'", name);
@@ -205,16 +280,6 @@ static int create(struct ctx *c, const struct create_args *o, const char *agent,
 	return r;
 }
 
-static int no_paths(const struct args *args, size_t first, struct err *e)
-{
-	if (args->n > first)
-		return err_set(e, -ENOTSUP,
-			       "workspaces ('%.80s') are not built yet in this bac: leave the path "
-			       "out, and copy files with 'bac cp'",
-			       args->v[first]);
-	return 0;
-}
-
 static int check_accel(const char *accel, struct err *e)
 {
 	if (accel && !streq(accel, "kvm") && !streq(accel, "tcg"))
@@ -233,13 +298,15 @@ static int run_create(void *opt, struct args *args, struct err *e)
 
 	r = check_agent(args->v[0], e);
 	if (r == 0)
-		r = no_paths(args, 1, e);
-	if (r == 0)
 		r = check_accel(o->accel, e);
 	if (r < 0)
 		return r;
-	default_name(args->v[0], name, sizeof(name));
 	r = ctx_open(&c, e);
+	if (r == 0)
+		r = take_paths(&c, o, args->v + 1, args->n - 1, &b.shares, e);
+	if (r == 0)
+		r = take_rules(o, &b.shares, e);
+	default_name(args->v[0], &b.shares, name, sizeof(name));
 	if (r == 0)
 		r = create(&c, o, args->v[0], o->name ? o->name : name, &b, &d, e);
 	if (r == 0) {
@@ -257,11 +324,19 @@ static int run_create(void *opt, struct args *args, struct err *e)
 
 const struct cmd create_cmd = {
 	.name = "create",
-	.usage = "[OPTIONS] AGENT",
+	.usage = "[OPTIONS] AGENT [PATH[:ro]...]",
 	.brief = "create a sandbox and start it",
-	.text = "AGENT is shell. The sandbox has a disk of its own (setting sandbox.disk.size) and "
-		"stops by\n"
-		"itself when nobody has used it for a while (setting sandbox.idleTimeout).",
+	.text = "AGENT is shell. Each PATH is a folder or file of the host that the sandbox sees "
+		"at "
+		"the same path;\n"
+		"the first folder is its workspace, where commands start. PATH:ro cannot be "
+		"changed "
+		"from inside.\n"
+		"Without a PATH it sees nothing of the host. The sandbox has a disk of its own "
+		"(setting\n"
+		"sandbox.disk.size) and stops by itself when nobody has used it for a while "
+		"(setting\n"
+		"sandbox.idleTimeout).",
 	.opts = create_opts,
 	.n_opts = ARRAY_SIZE(create_opts),
 	.min_args = 1,
@@ -274,10 +349,14 @@ const struct cmd create_cmd = {
 
 static int only_for_new(const struct create_args *o, struct err *e)
 {
-	const char *which = o->tmpl     ? "--template"
-			    : o->memory ? "--memory"
-			    : o->cpus   ? "--cpus"
-					: NULL;
+	const char *which = o->tmpl        ? "--template"
+			    : o->memory    ? "--memory"
+			    : o->cpus      ? "--cpus"
+			    : o->read_only ? "--read-only"
+			    : o->hide.n    ? "--hide"
+			    : o->protect.n ? "--protect"
+			    : o->allow.n   ? "--allow-path"
+					   : NULL;
 
 	if (!which)
 		return 0;
@@ -322,9 +401,73 @@ static int run_agent(struct door *d, const struct sandbox *b, struct create_args
 struct target {
 	const char *agent;
 	char name[64];
+	struct box_shares shares; /* what the words name, or the current folder */
+	bool paths;               /* words named them */
 };
 
-/* What the first word and --name mean: an agent, or (deprecated) a sandbox's name. */
+/* The sandbox of an agent in a workspace. -ENOENT: there is none. */
+static int find_workspace(struct ctx *c, const char *agent, const char *path, struct sandbox *ret,
+			  struct err *e)
+{
+	struct sandbox *v;
+	size_t n, i;
+	int r = state_list(c->state, &v, &n, e), found = -ENOENT;
+
+	if (r < 0)
+		return r;
+	for (i = 0; i < n; i++) {
+		const struct box_share *p = primary(&v[i].shares);
+
+		if (found < 0 && p && streq(p->path, path) && streq(v[i].agent, agent)) {
+			*ret = v[i];
+			found = 0;
+		} else {
+			sandbox_done(&v[i]);
+		}
+	}
+	free(v);
+	return found;
+}
+
+/* A name for a new sandbox: the folder's, with a number behind if another folder of that name has it. */
+static int free_name(struct ctx *c, struct target *t, struct err *e)
+{
+	char base[64];
+
+	default_name(t->agent, &t->shares, base, sizeof(base));
+	(void)snprintf(t->name, sizeof(t->name), "%s", base);
+	for (unsigned i = 2; i < 1000; i++) {
+		struct sandbox b = { 0 };
+		struct err none = { 0 };
+		int r = state_get(c->state, t->name, &b, &none);
+
+		sandbox_done(&b);
+		if (r == -ENOENT)
+			return 0;
+		if (r < 0)
+			return err_set(e, r, "%s", none.msg);
+		(void)snprintf(t->name, sizeof(t->name), "%.*s-%u", 58, base, i);
+	}
+	return err_set(e, -EEXIST, "too many sandboxes are named '%s'; choose a --name", base);
+}
+
+/* The sandbox is there: do the words fit it? */
+static int fits(const struct target *t, const struct sandbox *b, const char *word, struct err *e)
+{
+	const struct box_share *mine = primary(&t->shares), *its = primary(&b->shares);
+
+	if (word && !streq(b->agent, word))
+		return err_set(e, -EINVAL, "sandbox '%s' was made for the agent '%s', not '%s'",
+			       b->name, b->agent, word);
+	if (!t->paths || !mine || (its && streq(mine->path, its->path)))
+		return 0;
+	return err_set(e, -EINVAL,
+		       "sandbox '%s' has the workspace %s, not %s; add folders with 'bac mount %s "
+		       "PATH'",
+		       b->name, its ? its->path : "(none)", mine->path, b->name);
+}
+
+/* What the words and --name mean. */
 static int find_target(struct ctx *c, const struct create_args *o, const char *word,
 		       struct target *t, struct sandbox *b, bool *ret_there, struct err *e)
 {
@@ -332,45 +475,70 @@ static int find_target(struct ctx *c, const struct create_args *o, const char *w
 	int r;
 
 	*ret_there = false;
-	if (word && !is_agent(word) && !o->name && state_get(c->state, word, b, &none) == 0) {
-		say("'bac run %s' is deprecated; use 'bac run --name %s'", word, word);
-		*ret_there = true;
-		return 0;
-	}
 	t->agent = word ? word : "shell";
 	if (word) {
 		r = check_agent(word, e);
 		if (r < 0)
 			return r;
 	}
-	if (!word && !o->name)
-		return err_set(e, -EINVAL, "run: name an agent (shell), or a sandbox with --name");
-	default_name(t->agent, t->name, sizeof(t->name));
-	r = state_get(c->state, o->name ? o->name : t->name, b, &none);
-	if (r == 0 && word && !streq(b->agent, word))
-		return err_set(e, -EINVAL, "sandbox '%s' was made for the agent '%s', not '%s'",
-			       b->name, b->agent, word);
+	if (o->name) {
+		(void)snprintf(t->name, sizeof(t->name), "%.63s", o->name);
+		r = state_get(c->state, o->name, b, &none);
+		if (r == -ENOENT && !word)
+			return err_set(e, r, "%s", none.msg);
+	} else {
+		r = find_workspace(c, t->agent,
+				   primary(&t->shares) ? primary(&t->shares)->path : "", b, &none);
+		if (r == -ENOENT && free_name(c, t, e) < 0)
+			return e->code;
+	}
 	*ret_there = r == 0;
-	if (r == -ENOENT && !word)
+	if (r < 0 && r != -ENOENT)
 		return err_set(e, r, "%s", none.msg);
-	return r == 0 || r == -ENOENT ? 0 : err_set(e, r, "%s", none.msg);
+	return r == 0 ? fits(t, b, word, e) : 0;
 }
 
-static int open_target(struct ctx *c, struct create_args *o, const char *word, struct sandbox *b,
-		       struct door *d, struct err *e)
+/* 'bac run NAME', as it once was. */
+static bool is_name(struct ctx *c, const struct create_args *o, const char *word, size_t n,
+		    struct sandbox *b)
+{
+	struct err none = { 0 };
+
+	if (!word || n > 1 || is_agent(word) || o->name || state_get(c->state, word, b, &none) < 0)
+		return false;
+	say("'bac run %s' is deprecated; use 'bac run --name %s'", word, word);
+	return true;
+}
+
+static int open_target(struct ctx *c, struct create_args *o, char **words, size_t n,
+		       struct sandbox *b, struct door *d, struct err *e)
 {
 	struct start_opts so = { .accel = o->accel };
-	struct target t = { 0 };
-	bool there;
-	int r;
+	const char *word = n ? words[0] : NULL;
+	struct target t = { .paths = n > 1 };
+	char *here[] = { (char *)"." };
+	bool there = is_name(c, o, word, n, b);
+	int r = 0;
 
-	r = find_target(c, o, word, &t, b, &there, e);
+	/* an existing one is named: the current folder says nothing */
+	if (!there && (n > 1 || !(o->name && !word)))
+		r = n > 1 ? take_paths(c, o, words + 1, n - 1, &t.shares, e)
+			  : take_paths(c, o, here, 1, &t.shares, e);
+	if (r == 0 && !there)
+		r = find_target(c, o, word, &t, b, &there, e);
 	if (r == 0 && there)
 		r = only_for_new(o, e);
-	if (r < 0)
-		return r;
-	return there ? start_sandbox(c, b, &so, d, e)
-		     : create(c, o, t.agent, o->name ? o->name : t.name, b, d, e);
+	if (r == 0 && !there)
+		r = take_rules(o, &t.shares, e);
+	if (r == 0 && there) {
+		r = start_sandbox(c, b, &so, d, e);
+	} else if (r == 0) {
+		b->shares = t.shares;
+		t.shares = (struct box_shares) { 0 };
+		r = create(c, o, t.agent, t.name, b, d, e);
+	}
+	shares_done(&t.shares);
+	return r;
 }
 
 static int run_run(void *opt, struct args *args, struct err *e)
@@ -382,17 +550,12 @@ static int run_run(void *opt, struct args *args, struct err *e)
 	struct ctx c;
 	int r;
 
-	if (before > 1)
-		return err_set(e, -ENOTSUP,
-			       "workspaces ('%.80s') are not built yet in this bac: leave the path "
-			       "out, and copy files with 'bac cp'",
-			       args->v[1]);
 	r = check_accel(o->accel, e);
 	if (r < 0)
 		return r;
 	r = ctx_open(&c, e);
 	if (r == 0)
-		r = open_target(&c, o, before ? args->v[0] : NULL, &b, &d, e);
+		r = open_target(&c, o, args->v, before, &b, &d, e);
 	if (r == 0 && o->detached) {
 		(void)printf("%s\n", b.id);
 		r = flush_out(e);
@@ -408,15 +571,18 @@ static int run_run(void *opt, struct args *args, struct err *e)
 
 const struct cmd run_cmd = {
 	.name = "run",
-	.usage = "[OPTIONS] [AGENT] [-- ARG...]",
+	.usage = "[OPTIONS] [AGENT] [PATH[:ro]...] [-- ARG...]",
 	.brief = "create a sandbox unless it is there, start it, and enter it",
-	.text = "AGENT is shell. Run again in the same folder, it comes back to the same sandbox; "
-		"--name\n"
-		"chooses one by name. Arguments after -- are added to the agent's command if the "
-		"first is an\n"
-		"option, and take its place otherwise. Workspaces are not built yet: the sandbox "
-		"does not see\n"
-		"the current folder.",
+	.text = "AGENT is shell. Each PATH is a folder or file of the host that the sandbox sees "
+		"at "
+		"the same path;\n"
+		"the first is its workspace, where the agent starts; without one it is the current "
+		"folder. PATH:ro\n"
+		"cannot be changed from inside. Run again for the same workspace, it comes back to "
+		"the same\n"
+		"sandbox; --name chooses one by name. Arguments after -- are added to the agent's "
+		"command if the\n"
+		"first is an option, and take its place otherwise.",
 	.opts = run_opts,
 	.n_opts = ARRAY_SIZE(run_opts),
 	.min_args = 0,

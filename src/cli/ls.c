@@ -18,13 +18,43 @@ static const struct opt opts[] = {
 	{ "quiet", 'q', OPT_FLAG, offsetof(struct ls_args, quiet), NULL, "print names only" },
 };
 
+static json_t *workspaces(const struct sandbox *b, bool *ret_missing)
+{
+	json_t *list = json_array();
+	struct stat st;
+
+	*ret_missing = false;
+	for (size_t i = 0; i < b->shares.n; i++) {
+		(void)json_array_append_new(list, json_string(b->shares.v[i].path));
+		*ret_missing |= lstat(b->shares.v[i].path, &st) < 0;
+	}
+	return list;
+}
+
+/* Its first folder, and how many there are besides. */
+static const char *workspace_text(char *dst, size_t max, const struct sandbox *b)
+{
+	const struct box_shares *s = &b->shares;
+	struct stat st;
+
+	if (!s->n)
+		return "-";
+	(void)snprintf(dst, max, "%s%s", s->v[0].path,
+		       lstat(s->v[0].path, &st) < 0 ? " (missing)" : "");
+	if (s->n > 1)
+		(void)snprintf(dst + strlen(dst), max - strlen(dst), " +%zu", s->n - 1);
+	return dst;
+}
+
 static json_t *common_json(const struct sandbox *b, const struct probe *p, const char *status_key)
 {
 	char created[32], used[32];
+	bool missing;
+	json_t *list = workspaces(b, &missing);
 
-	return json_pack("{s:s, s:s, s:s, s:s, s:[], s:b, s:[], s:s, s:s, s:I, s:I}", "name",
+	return json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:[], s:s, s:s, s:I, s:I}", "name",
 			 b->name, "id", b->id, "agent", b->agent, status_key, p->status,
-			 "workspaces", "workspace_missing", 0, "ports", "last_used_at",
+			 "workspaces", list, "workspace_missing", missing, "ports", "last_used_at",
 			 utc(used, sizeof(used), b->used), "created_at",
 			 utc(created, sizeof(created), b->created), "cpus", (json_int_t)b->cpus,
 			 "memory", (json_int_t)b->memory);
@@ -55,7 +85,7 @@ static int ls_json(const struct sandbox *v, const struct probe *p, size_t n, str
 static int ls_table(const struct sandbox *v, const struct probe *p, size_t n, struct err *e)
 {
 	int w_name = 7, w_agent = 5, w_status = 6;
-	char text[64];
+	char text[64], where[4200];
 	size_t i;
 
 	if (!n) {
@@ -71,7 +101,8 @@ static int ls_table(const struct sandbox *v, const struct probe *p, size_t n, st
 		     w_status, "STATUS", "PORTS", "WORKSPACE");
 	for (i = 0; i < n; i++)
 		(void)printf("%-*s   %-*s   %-*s   %-5s   %s\n", w_name, v[i].name, w_agent,
-			     v[i].agent, w_status, probe_text(text, sizeof(text), &p[i]), "-", "-");
+			     v[i].agent, w_status, probe_text(text, sizeof(text), &p[i]), "-",
+			     workspace_text(where, sizeof(where), &v[i]));
 	return flush_out(e);
 }
 
@@ -163,6 +194,51 @@ static void gather(struct ctx *c, const struct sandbox *b, struct facts *f)
 	last_run_read(c, b->id, &f->last);
 }
 
+static json_t *mounts_json(const struct sandbox *b)
+{
+	json_t *list = json_array();
+	struct stat st;
+
+	for (size_t i = 0; i < b->shares.n; i++) {
+		const struct box_share *s = &b->shares.v[i];
+		json_t *j = json_pack("{s:s, s:b, s:b, s:b, s:b}", "path", s->path, "read_only",
+				      s->read_only, "file", s->file, "primary", s->primary,
+				      "missing", lstat(s->path, &st) < 0);
+
+		if (j && s->alias[0])
+			(void)json_object_set_new(j, "alias", json_string(s->alias));
+		(void)json_array_append_new(list, j);
+	}
+	return list;
+}
+
+static json_t *rules_json(const struct sandbox *b)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < b->shares.n_rules; i++)
+		(void)json_array_append_new(list, json_string(b->shares.rules[i]));
+	return list;
+}
+
+static void mounts_text(const struct sandbox *b)
+{
+	struct stat st;
+
+	if (!b->shares.n)
+		(void)printf("Mounts:     none\n");
+	for (size_t i = 0; i < b->shares.n; i++) {
+		const struct box_share *s = &b->shares.v[i];
+
+		(void)printf("%-11s %s%s%s%s%s%s\n", i ? "" : "Mounts:", s->path,
+			     s->read_only ? ", read-only" : "", s->primary ? ", workspace" : "",
+			     s->alias[0] ? ", also " : "", s->alias,
+			     lstat(s->path, &st) < 0 ? ", missing" : "");
+	}
+	for (size_t i = 0; i < b->shares.n_rules; i++)
+		(void)printf("%-11s %s\n", i ? "" : "Path rules:", b->shares.rules[i]);
+}
+
 static int inspect_json(const struct facts *f, struct err *e)
 {
 	json_t *j = common_json(f->b, &f->p, "state");
@@ -175,7 +251,8 @@ static int inspect_json(const struct facts *f, struct err *e)
 	(void)json_object_set_new(j, "disk",
 				  json_pack("{s:I, s:I}", "size", (json_int_t)f->b->disk, "used",
 					    (json_int_t)f->disk_used));
-	(void)json_object_set_new(j, "mounts", json_array());
+	(void)json_object_set_new(j, "mounts", mounts_json(f->b));
+	(void)json_object_set_new(j, "path_rules", rules_json(f->b));
 	(void)json_object_set_new(j, "directory", json_string(f->dir));
 	(void)json_object_set_new(j, "workdir", json_string(f->b->workdir));
 	if (f->p.known) {
@@ -207,7 +284,8 @@ static int inspect_text(const struct facts *f, struct err *e)
 		     text_from_size(m, sizeof(m), f->b->memory),
 		     text_from_size(d, sizeof(d), f->b->disk),
 		     text_from_size(u, sizeof(u), f->disk_used));
-	(void)printf("Mounts:     none\nDirectory:  %s\nCreated:    %s\n", f->dir ? f->dir : "?",
+	mounts_text(f->b);
+	(void)printf("Directory:  %s\nCreated:    %s\n", f->dir ? f->dir : "?",
 		     utc(t, sizeof(t), f->b->created));
 	(void)printf("Last used:  %s\n", utc(t, sizeof(t), f->b->used));
 	if (f->p.known) {

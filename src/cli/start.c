@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "io/fd.h"
 #include "sys/lock.h"
 #include "sys/scope.h"
+#include "sys/share.h"
 #include "sys/spawn.h"
 #include "vm/vm.h"
 #include "wire/order.h"
@@ -28,7 +30,7 @@ struct plan {
 	struct image_template tmpl;
 	struct image_kernel kernel;
 	struct vm_probe probe;
-	char *dir, *run_dir, *disk, *qemu, *machine, *init;
+	char *dir, *run_dir, *disk, *qemu, *machine, *init, *workspace;
 	uint64_t boot_ms, stop_ms, idle_ms;
 	bool kvm;
 };
@@ -44,6 +46,7 @@ static void plan_done(struct plan *p)
 	free(p->qemu);
 	free(p->machine);
 	free(p->init);
+	free(p->workspace);
 }
 
 static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
@@ -69,7 +72,8 @@ static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, s
 	int r;
 
 	p->init = dirs_join(c->dirs.libexec, "bac-init");
-	if (!p->init)
+	p->workspace = dirs_join(c->dirs.libexec, "bac-workspace");
+	if (!p->init || !p->workspace)
 		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
 	r = setting_get(c->state, "vm.kernel", &want, NULL, e);
 	if (r == 0)
@@ -146,6 +150,7 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.cmdline = "",
 				.qemu = p->qemu,
 				.machine = p->machine,
+				.workspace = p->workspace,
 				.workdir = b->workdir,
 				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,
 				.cpus = b->cpus,
@@ -158,7 +163,9 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.stop_ms = p->stop_ms,
 				.idle_ms = p->idle_ms,
 				.qemu_files = (const char **)p->probe.qemu_files,
-				.n_qemu_files = (uint32_t)p->probe.n_qemu_files };
+				.n_qemu_files = (uint32_t)p->probe.n_qemu_files,
+				.rules = (const char **)b->shares.rules,
+				.n_rules = (uint32_t)b->shares.n_rules };
 	struct buf out = BUF_INIT(ORDER_MAX);
 	_close_ int fd = memfd_create("bac-orders", MFD_CLOEXEC);
 	int r = fd < 0 ? -errno : wire_order_put(&out, &o);
@@ -173,6 +180,83 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 	*ret_fd = take_fd(&fd);
 	return 0;
 }
+
+/* ---- shares ---- */
+
+int start_share(int sock, const struct box_share *p, bool umount, struct err *e)
+{
+	struct wire_mount m = { .flags = (uint8_t)((p->read_only ? MOUNT_RO : 0) |
+						   (p->file ? MOUNT_FILE : 0)),
+				.path = p->path,
+				.alias = p->alias };
+	char room[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct buf out = BUF_INIT(WIRE_FRAME_MAX);
+	_close_ int tree = -1;
+	struct msghdr h = { .msg_iovlen = 1 };
+	struct iovec iov;
+	int r = umount ? 0 : share_take(p->path, p->read_only, &tree, e);
+
+	if (r < 0)
+		return r;
+	r = wire_mount_add(&out, umount ? WIRE_UMOUNT : WIRE_MOUNT, &m);
+	iov = (struct iovec) { out.p, out.n };
+	h.msg_iov = &iov;
+	if (tree >= 0) {
+		struct cmsghdr *c;
+
+		h.msg_control = room;
+		h.msg_controllen = sizeof(room);
+		c = CMSG_FIRSTHDR(&h);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &tree, sizeof(int));
+	}
+	if (r == 0 && sendmsg(sock, &h, MSG_NOSIGNAL) != (ssize_t)out.n)
+		r = -errno;
+	buf_done(&out);
+	return r < 0 ? err_errno(e, r, "cannot share %s", p->path) : 0;
+}
+
+static int parents_first(const void *a, const void *b)
+{
+	const struct box_share *const *x = a, *const *y = b;
+
+	return strcmp((*x)->path, (*y)->path);
+}
+
+/* All shares, and START. 1: the supervisor is gone, and has said why. */
+static int send_shares(int sock, const struct sandbox *b, struct err *e)
+{
+	const struct box_share **v = calloc(b->shares.n + 1, sizeof(*v));
+	struct buf out = BUF_INIT(WIRE_FRAME_MAX);
+	size_t i;
+	int r = v ? 0 : err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+
+	for (i = 0; v && i < b->shares.n; i++)
+		v[i] = &b->shares.v[i];
+	if (v)
+		qsort(v, b->shares.n, sizeof(*v), parents_first);
+	for (i = 0; r == 0 && i < b->shares.n; i++)
+		r = start_share(sock, v[i], false, e);
+	if (r == -ENOENT)
+		(void)err_set(e, r,
+			      "its folder %s is gone; put it back, or take it out with 'bac umount "
+			      "%s %s'",
+			      v[i - 1]->path, b->name, v[i - 1]->path);
+	free(v);
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 1;
+	if (r < 0)
+		return err_ctx(e, "cannot start '%s'", b->name);
+	r = wire_empty_add(&out, 0, WIRE_START);
+	if (r == 0 && send(sock, buf_data(&out), out.n, MSG_NOSIGNAL) < 0)
+		r = 1;
+	buf_done(&out);
+	return r < 0 ? err_errno(e, r, "cannot start '%s'", b->name) : r;
+}
+
+/* ---- the supervisor ---- */
 
 /* The words before the supervisor's name: a systemd scope, where there is a manager. NULL: none. */
 static char **scope_words(const struct sandbox *b)
@@ -195,12 +279,14 @@ static char **scope_words(const struct sandbox *b)
 enum { WORDS_MAX = 32 };
 
 static int spawn(struct ctx *c, const struct sandbox *b, int orders, int lock, int ready,
-		 struct err *e)
+		 int shares, struct err *e)
 {
-	struct sys_fd fds[] = { { orders, 3 }, { lock, 4 }, { ready, 5 } };
+	struct sys_fd fds[] = { { orders, 3 }, { lock, 4 }, { ready, 5 }, { shares, 6 } };
 	_free_ char *prog = dirs_join(c->dirs.libexec, "bac-supervisor");
 	const char *argv[WORDS_MAX + 2] = { NULL };
-	struct sys_cmd cmd = { .argv = argv, .dir = "/", .fds = fds, .n_fds = 3, .outlives = true };
+	struct sys_cmd cmd = {
+		.argv = argv, .dir = "/", .fds = fds, .n_fds = ARRAY_SIZE(fds), .outlives = true
+	};
 	char **words = scope_words(b);
 	size_t n = 0;
 	int r;
@@ -253,8 +339,8 @@ static int await(int fd, const struct sandbox *b, uint64_t deadline, struct err 
 static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p, int lock,
 		   struct err *e)
 {
-	_close_ int orders = -1, mine = -1, theirs = -1;
-	int pipefd[2], r;
+	_close_ int orders = -1, mine = -1, theirs = -1, sender = -1, taker = -1;
+	int pipefd[2], pair[2], r;
 
 	r = write_orders(b, p, &orders, e);
 	if (r < 0)
@@ -263,10 +349,24 @@ static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p,
 		return err_errno(e, -errno, "cannot start '%s'", b->name);
 	mine = pipefd[0];
 	theirs = pipefd[1];
-	r = spawn(c, b, orders, lock, theirs, e);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_errno(e, -errno, "cannot start '%s'", b->name);
+	sender = pair[0];
+	taker = pair[1];
+	r = spawn(c, b, orders, lock, theirs, taker, e);
 	if (r < 0)
 		return r;
 	theirs = fd_close(theirs);
+	taker = fd_close(taker);
+	r = send_shares(sender, b, e);
+	sender = fd_close(sender);
+	if (r < 0) {
+		struct err after;
+
+		/* it ends at once, and lets go of the lock */
+		(void)!await(mine, b, door_in_ms(GREET_MS), &after);
+		return r;
+	}
 	return await(mine, b, door_in_ms(p->boot_ms * BOOT_PATIENCE), e);
 }
 

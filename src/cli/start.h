@@ -18,6 +18,10 @@ int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opt
 int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
 		 struct door *ret, struct err *e) _must_check_;
 
+/* Send one share to whoever holds the other end of sock: its description and, unless it is taken away, the
+ * folder itself. Fails if the folder is not there. */
+int start_share(int sock, const struct box_share *p, bool umount, struct err *e) _must_check_;
+
 /* Connect if it runs; 1 if it does not. */
 int start_connect(struct ctx *c, const struct sandbox *b, uint64_t deadline, struct door *ret,
 		  struct err *e) _must_check_;

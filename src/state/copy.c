@@ -9,7 +9,7 @@
 #include "state/priv.h"
 #include "state/settings.h"
 
-enum { COPY_MAX = 64 * 1024 };
+enum { COPY_MAX = 16 * 1024 * 1024 };
 
 static int write_json(int dir, const char *path, json_t *j)
 {
@@ -31,15 +31,16 @@ static json_t *read_json(int dir, const char *path)
 
 int state_copy_write(struct state *s, const struct sandbox *b, struct err *e)
 {
+	_free_ char *shares = shares_text(&b->shares);
 	char path[64];
 	json_t *j;
 	int r;
 
-	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "id", b->id, "name",
-		      b->name, "agent", b->agent, "template", b->tmpl, "template_tag", b->tmpl_tag,
-		      "workdir", b->workdir, "cpus", (json_int_t)b->cpus, "memory",
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "id", b->id,
+		      "name", b->name, "agent", b->agent, "template", b->tmpl, "template_tag",
+		      b->tmpl_tag, "workdir", b->workdir, "cpus", (json_int_t)b->cpus, "memory",
 		      (json_int_t)b->memory, "disk", (json_int_t)b->disk, "created",
-		      (json_int_t)b->created);
+		      (json_int_t)b->created, "shared", json_loads(shares ? shares : "", 0, NULL));
 	if (!j)
 		return err_errno(e, -ENOMEM, "cannot record the sandbox");
 	(void)snprintf(path, sizeof(path), "%s/sandbox.json", b->id);
@@ -53,6 +54,7 @@ static int take(json_t *j, struct sandbox *b)
 {
 	const char *id, *name, *agent, *tmpl, *tag, *workdir;
 	json_int_t cpus, memory, disk, created;
+	_free_ char *shared = NULL;
 
 	if (json_unpack(j, "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "id", &id, "name",
 			&name, "agent", &agent, "template", &tmpl, "template_tag", &tag, "workdir",
@@ -62,6 +64,9 @@ static int take(json_t *j, struct sandbox *b)
 	if (text_copy(b->id, sizeof(b->id), id) < 0 || text_name_fault(name))
 		return -EINVAL;
 	if (cpus < 1 || cpus > 1024 || memory < 1 || disk < 1)
+		return -EINVAL;
+	shared = json_dumps(json_object_get(j, "shared"), JSON_COMPACT); /* older ones have none */
+	if (shared && shares_parse(shared, &b->shares) < 0)
 		return -EINVAL;
 	b->name = strdup(name);
 	b->agent = strdup(agent);

@@ -23,6 +23,10 @@ int state_each_setting(struct state *s,
 		       void (*each)(void *user, const char *key, const char *value), void *user,
 		       struct err *e) _must_check_;
 
+/* shares.c: as text, on the heap (NULL: no memory), and back: 0, -EINVAL or -ENOMEM. */
+char *shares_text(const struct box_shares *s);
+int shares_parse(const char *text, struct box_shares *ret) _must_check_;
+
 /* copy.c: sandbox.json and settings.json, written whole or not at all. */
 int state_copy_write(struct state *s, const struct sandbox *b, struct err *e) _must_check_;
 /* 0, or -errno if there is none or it is not whole. */

@@ -17,15 +17,24 @@
 #include "sys/dirs.h"
 #include "sys/lock.h"
 
-enum { SCHEMA = 1, BUSY_MS = 10000 };
+enum { SCHEMA = 2, BUSY_MS = 10000 };
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS sandbox (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
 	"agent TEXT NOT NULL, tmpl TEXT NOT NULL, tmpl_tag TEXT NOT NULL, workdir TEXT NOT NULL, "
 	"cpus INTEGER NOT NULL, memory INTEGER NOT NULL, disk INTEGER NOT NULL, "
-	"created INTEGER NOT NULL, used INTEGER NOT NULL, made INTEGER NOT NULL) STRICT;"
+	"created INTEGER NOT NULL, used INTEGER NOT NULL, made INTEGER NOT NULL, "
+	"shares TEXT NOT NULL) STRICT;"
 	"CREATE TABLE IF NOT EXISTS setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-	"PRAGMA user_version = 1;";
+	"PRAGMA user_version = 2;";
+
+/* From each version to the next. */
+static const char *const upgrades[SCHEMA] = {
+	[1] = "BEGIN IMMEDIATE;"
+	      "ALTER TABLE sandbox ADD COLUMN shares TEXT NOT NULL DEFAULT "
+	      "'{\"rules\":[],\"shares\":[]}';"
+	      "PRAGMA user_version = 2; COMMIT;",
+};
 
 static int one_int(sqlite3 *db, const char *sql, int *ret)
 {
@@ -132,6 +141,13 @@ static int put_aside(struct state *s, struct buf *notes, struct err *e)
 
 static int make_schema(struct state *s, struct err *e)
 {
+	int version = 0;
+
+	if (one_int(s->db, "PRAGMA user_version", &version) != SQLITE_OK)
+		return state_fault(s, "set up the state", e);
+	for (; version > 0 && version < SCHEMA; version++)
+		if (sqlite3_exec(s->db, upgrades[version], NULL, NULL, NULL) != SQLITE_OK)
+			return state_fault(s, "bring the state up to date", e);
 	return sqlite3_exec(s->db, schema, NULL, NULL, NULL) == SQLITE_OK
 		       ? 0
 		       : state_fault(s, "set up the state", e);

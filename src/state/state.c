@@ -19,6 +19,8 @@
 #include "sys/dirs.h"
 #include "sys/lock.h"
 
+enum { SHARES_WAIT_MS = 120000 };
+
 void sandbox_done(struct sandbox *s)
 {
 	free(s->name);
@@ -26,6 +28,7 @@ void sandbox_done(struct sandbox *s)
 	free(s->tmpl);
 	free(s->tmpl_tag);
 	free(s->workdir);
+	shares_done(&s->shares);
 	*s = (struct sandbox) { 0 };
 }
 
@@ -113,11 +116,14 @@ static char *column(sqlite3_stmt *st, int i)
 	return strdup(t ? (const char *)t : "");
 }
 
-#define COLUMNS "id, name, agent, tmpl, tmpl_tag, workdir, cpus, memory, disk, created, used, made"
+#define COLUMNS \
+	"id, name, agent, tmpl, tmpl_tag, workdir, cpus, memory, disk, created, used, made, " \
+	"shares"
 
 static int read_row(struct state *s, sqlite3_stmt *st, struct sandbox *ret, struct err *e)
 {
 	struct sandbox b = { 0 };
+	int r;
 	const char *id = (const char *)sqlite3_column_text(st, 0);
 
 	(void)snprintf(b.id, sizeof(b.id), "%s", id ? id : "");
@@ -132,16 +138,19 @@ static int read_row(struct state *s, sqlite3_stmt *st, struct sandbox *ret, stru
 	b.created = sqlite3_column_int64(st, 9);
 	b.used = sqlite3_column_int64(st, 10);
 	b.made = sqlite3_column_int(st, 11);
+	r = shares_parse((const char *)sqlite3_column_text(st, 12), &b.shares);
 	b.lost = faccessat(s->boxes_fd, b.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
-	if (!b.name || !b.agent || !b.tmpl || !b.tmpl_tag || !b.workdir) {
+	if (!b.name || !b.agent || !b.tmpl || !b.tmpl_tag || !b.workdir)
+		r = -ENOMEM;
+	if (r < 0) {
 		sandbox_done(&b);
-		return err_errno(e, -ENOMEM, "cannot read the state");
+		return err_errno(e, r, "cannot read the state");
 	}
 	*ret = b;
 	return 0;
 }
 
-static void bind_row(sqlite3_stmt *st, const struct sandbox *b)
+static void bind_row(sqlite3_stmt *st, const struct sandbox *b, const char *shares)
 {
 	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(st, 2, b->name, -1, SQLITE_STATIC);
@@ -155,18 +164,22 @@ static void bind_row(sqlite3_stmt *st, const struct sandbox *b)
 	(void)sqlite3_bind_int64(st, 10, b->created);
 	(void)sqlite3_bind_int64(st, 11, b->used);
 	(void)sqlite3_bind_int(st, 12, b->made);
+	(void)sqlite3_bind_text(st, 13, shares, -1, SQLITE_STATIC);
 }
 
 int state_insert(struct state *s, const struct sandbox *b, struct err *e)
 {
 	_stmt_ sqlite3_stmt *st = NULL;
+	_free_ char *shares = shares_text(&b->shares);
 	int r;
 
-	r = prepare(s, "INSERT INTO sandbox (" COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", &st,
+	if (!shares)
+		return err_errno(e, -ENOMEM, "cannot record the sandbox");
+	r = prepare(s, "INSERT INTO sandbox (" COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", &st,
 		    e);
 	if (r < 0)
 		return r;
-	bind_row(st, b);
+	bind_row(st, b, shares);
 	if (sqlite3_step(st) == SQLITE_DONE)
 		return 0;
 	if ((sqlite3_errcode(s->db) & 0xff) == SQLITE_CONSTRAINT)
@@ -259,6 +272,29 @@ int state_made(struct state *s, const struct sandbox *b, struct err *e)
 	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(st, 2, b->workdir, -1, SQLITE_STATIC);
 	return step_done(s, st, "record the sandbox", e);
+}
+
+int state_shares_lock(const struct state *s, const char *id, int *ret_fd)
+{
+	_close_ int dir = openat(s->boxes_fd, id, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+	return dir < 0 ? -errno : lock_take_within(dir, "shares.lock", SHARES_WAIT_MS, ret_fd);
+}
+
+int state_shares_set(struct state *s, const struct sandbox *b, struct err *e)
+{
+	_stmt_ sqlite3_stmt *st = NULL;
+	_free_ char *shares = shares_text(&b->shares);
+	int r = shares ? state_copy_write(s, b, e)
+		       : err_errno(e, -ENOMEM, "cannot record the shares");
+
+	if (r == 0)
+		r = prepare(s, "UPDATE sandbox SET shares = ?2 WHERE id = ?1", &st, e);
+	if (r < 0)
+		return r;
+	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_text(st, 2, shares, -1, SQLITE_STATIC);
+	return step_done(s, st, "record the shares", e);
 }
 
 int state_remove(struct state *s, const struct sandbox *b, struct err *e)

@@ -14,6 +14,29 @@
 
 enum { STATE_ID_MAX = 12, STATE_NOTES_MAX = 16 * 1024 };
 
+/* A folder or file of the host that a sandbox sees. */
+struct box_share {
+	char *path;  /* absolute, without links: on the host and in the sandbox */
+	char *alias; /* the name with links under which the user knows it, or "" */
+	bool read_only;
+	bool file;    /* a single file */
+	bool primary; /* the workspace: commands start in it */
+};
+
+enum { SHARES_MAX = 1024 };
+
+struct box_shares {
+	struct box_share *v; /* at most SHARES_MAX */
+	size_t n;
+	char **rules; /* "hide PATTERN", "protect PATTERN", "allow PATTERN" */
+	size_t n_rules;
+};
+void shares_done(struct box_shares *s);
+/* Append copies. 0 or -ENOMEM. */
+int shares_add(struct box_shares *s, const struct box_share *one) _must_check_;
+int shares_rule(struct box_shares *s, const char *rule) _must_check_;
+void shares_take_out(struct box_shares *s, size_t i);
+
 struct sandbox {
 	char id[STATE_ID_MAX + 1]; /* 12 hex digits, also its directory's name */
 	char *name;
@@ -21,6 +44,7 @@ struct sandbox {
 	char *tmpl;     /* digest of its template */
 	char *tmpl_tag; /* what the user called it */
 	char *workdir;  /* default directory of commands */
+	struct box_shares shares;
 	uint32_t cpus;
 	uint64_t memory; /* bytes */
 	uint64_t disk;   /* bytes */
@@ -58,6 +82,12 @@ int state_add(struct state *s, struct sandbox *b, int *ret_lock, struct err *e) 
 
 /* The creation is done: write sandbox.json and mark the row. */
 int state_made(struct state *s, const struct sandbox *b, struct err *e) _must_check_;
+
+/* One command at a time changes the shares of a sandbox: read it (again) while this lock is held. 0 or -errno. */
+int state_shares_lock(const struct state *s, const char *id, int *ret_fd) _must_check_;
+
+/* The shares have changed: write them down. */
+int state_shares_set(struct state *s, const struct sandbox *b, struct err *e) _must_check_;
 
 /* Remove the directory and the row. The caller holds the lock. What cannot be removed is named. */
 int state_remove(struct state *s, const struct sandbox *b, struct err *e) _must_check_;

@@ -1,5 +1,6 @@
 /* The state: what it promises after crashes. */
 #include <fcntl.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,10 @@ static void add(struct state *s, const char *name, bool made)
 	struct err e = { 0 };
 	int lock = -1;
 
+	check(shares_add(&b.shares, &(struct box_share) { .path = (char *)"/p",
+							  .alias = (char *)"/l",
+							  .primary = true }) == 0);
+	check(shares_rule(&b.shares, "hide *.key") == 0);
 	check(state_add(s, &b, &lock, &e) == 0);
 	check(state_is_locked(s, b.id));
 	if (made)
@@ -45,6 +50,14 @@ static void add(struct state *s, const char *name, bool made)
 	sandbox_done(&b);
 }
 
+static bool has_shares(const struct sandbox *b)
+{
+	return b->shares.n == 1 && streq(b->shares.v[0].path, "/p") &&
+	       streq(b->shares.v[0].alias, "/l") && b->shares.v[0].primary &&
+	       !b->shares.v[0].read_only && b->shares.n_rules == 1 &&
+	       streq(b->shares.rules[0], "hide *.key");
+}
+
 static size_t count(struct state *s)
 {
 	struct err e = { 0 };
@@ -52,8 +65,10 @@ static size_t count(struct state *s)
 	size_t n, i;
 
 	check(state_list(s, &v, &n, &e) == 0);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		check(has_shares(&v[i]));
 		sandbox_done(&v[i]);
+	}
 	free(v);
 	return n;
 }
@@ -149,6 +164,64 @@ static void test_truncated(void)
 	}
 }
 
+/* They change, and the change survives the loss of the database. */
+static void test_shares(void)
+{
+	struct err e = { 0 };
+	struct sandbox b = { 0 };
+	struct buf notes;
+	struct state *s = must_open(&notes);
+
+	check(state_get(s, "one", &b, &e) == 0);
+	shares_take_out(&b.shares, 0);
+	check(state_shares_set(s, &b, &e) == 0);
+	sandbox_done(&b);
+	check(state_get(s, "one", &b, &e) == 0 && b.shares.n == 0 && b.shares.n_rules == 1);
+	sandbox_done(&b);
+	state_free(s);
+	buf_done(&notes);
+	forget("");
+	forget("-wal");
+	forget("-shm");
+	s = must_open(&notes);
+	check(state_get(s, "one", &b, &e) == 0 && b.shares.n == 0 && b.shares.n_rules == 1);
+	sandbox_done(&b);
+	state_free(s);
+	buf_done(&notes);
+}
+
+/* A state of the version before shares: everything is kept, and has none. */
+static void test_upgrade(void)
+{
+	static const char old[] =
+		"CREATE TABLE sandbox (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, agent TEXT "
+		"NOT NULL, tmpl TEXT NOT NULL, tmpl_tag TEXT NOT NULL, workdir TEXT NOT NULL, cpus "
+		"INTEGER NOT NULL, memory INTEGER NOT NULL, disk INTEGER NOT NULL, created INTEGER "
+		"NOT NULL, used INTEGER NOT NULL, made INTEGER NOT NULL) STRICT;"
+		"CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+		"INSERT INTO sandbox VALUES ('0123456789ab', 'old', 'shell', 't', 't', '/w', 1, 1, "
+		"1, 1, 1, 1); PRAGMA user_version = 1;";
+	struct err e = { 0 };
+	struct sandbox b = { 0 };
+	struct buf notes;
+	struct state *s;
+	char db[128];
+	sqlite3 *raw;
+
+	forget("");
+	forget("-wal");
+	forget("-shm");
+	(void)snprintf(db, sizeof(db), "%s/bac.db", root);
+	check(sqlite3_open(db, &raw) == SQLITE_OK);
+	check(sqlite3_exec(raw, old, NULL, NULL, NULL) == SQLITE_OK);
+	check(sqlite3_close(raw) == SQLITE_OK);
+	s = must_open(&notes);
+	check(state_get(s, "old", &b, &e) == 0 && b.shares.n == 0 && b.lost);
+	sandbox_done(&b);
+	state_free(s);
+	buf_done(&notes);
+}
+
 static void test_lost_dir(void)
 {
 	struct err e = { 0 };
@@ -165,6 +238,7 @@ static void test_lost_dir(void)
 	check(state_remove(s, &b, &e) == 0);
 	sandbox_done(&b);
 	check(count(s) == 1);
+	add(s, "one", true);
 	state_free(s);
 	buf_done(&notes);
 }
@@ -176,6 +250,8 @@ int main(void)
 	test_half_made();
 	test_truncated();
 	test_lost_dir();
+	test_shares();
+	test_upgrade();
 	check(dirs_remove(AT_FDCWD, root) == 0);
 	return 0;
 }

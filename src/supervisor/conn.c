@@ -55,6 +55,33 @@ void conn_flush(struct conn *c)
 		gone(c);
 }
 
+/* recv(), with the descriptor that may come along: one is kept, the others are closed. */
+static ssize_t receive(struct conn *c, void *to, size_t room)
+{
+	char control[CMSG_SPACE(4 * sizeof(int))];
+	struct iovec iov = { to, room };
+	struct msghdr m = { .msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control) };
+	struct cmsghdr *h;
+	ssize_t k;
+
+	if (!c->takes_fd)
+		return recv(c->fd, to, room, MSG_DONTWAIT);
+	k = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	for (h = k < 0 ? NULL : CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
+		size_t i, n = h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+							 : 0;
+
+		for (i = 0; i < n; i++) {
+			(void)fd_close(c->came_fd);
+			memcpy(&c->came_fd, CMSG_DATA(h) + i * sizeof(int), sizeof(int));
+		}
+	}
+	return k;
+}
+
 /* False if the peer is gone. */
 static bool pull(struct conn *c)
 {
@@ -65,7 +92,7 @@ static bool pull(struct conn *c)
 	if (!room || !to)
 		return false; /* the owner left a whole maximum unread: no honest peer does that */
 	do
-		k = recv(c->fd, to, room, MSG_DONTWAIT);
+		k = receive(c, to, room);
 	while (k < 0 && errno == EINTR);
 	if (k < 0)
 		return errno == EAGAIN;
@@ -112,6 +139,7 @@ int conn_open(struct conn *c, uv_loop_t *loop, int fd, size_t in_max, size_t out
 	c->open = true;
 	c->gone = false;
 	c->events = 0;
+	c->came_fd = -1;
 	watch(c);
 	return 0;
 }
@@ -121,6 +149,7 @@ static void closed(uv_handle_t *h)
 	struct conn *c = h->data;
 
 	c->fd = fd_close(c->fd);
+	c->came_fd = fd_close(c->came_fd);
 	buf_done(&c->in);
 	buf_done(&c->out);
 	if (c->on_closed)

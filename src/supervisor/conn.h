@@ -13,6 +13,8 @@ struct conn {
 	int fd;
 	struct buf in, out;
 	int events;
+	bool takes_fd; /* a peer may send a descriptor with its bytes */
+	int came_fd;   /* the last one that came and was not taken, or -1 */
 	bool open;
 	bool gone; /* on_gone was called, or conn_close() */
 	void *user;

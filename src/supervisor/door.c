@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/share.h"
 #include "supervisor/sup.h"
 
 enum {
@@ -37,7 +38,7 @@ static void done(struct client *c)
 	sup_client_frame(c, 0, WIRE_DONE, 0, NULL, 0);
 }
 
-static void failed(struct client *c, int code, const char *text)
+void sup_client_failed(struct client *c, int code, const char *text)
 {
 	struct wire_failed m = { .code = (uint32_t)code, .text = text };
 
@@ -115,7 +116,7 @@ static bool on_stop(struct client *c, const struct wire_frame *f)
 	if (wire_stop_parse(&m, f) != WIRE_OK)
 		return false;
 	if ((m.flags & STOP_IF_IDLE) && s->n_streams) {
-		failed(c, EBUSY, "the sandbox is in use (a command runs in it)");
+		sup_client_failed(c, EBUSY, "the sandbox is in use (a command runs in it)");
 		return true;
 	}
 	c->waits_gone = true;
@@ -155,6 +156,10 @@ static bool on_attach(struct client *c, const struct wire_frame *f)
 static bool dispatch(struct client *c, const struct wire_frame *f)
 {
 	switch (f->type) {
+	case WIRE_MOUNT:
+		return sup_share_mount(c, f);
+	case WIRE_UMOUNT:
+		return sup_share_umount(c, f);
 	case WIRE_STATUS:
 		return on_status(c, f);
 	case WIRE_WAIT:
@@ -190,6 +195,7 @@ static void drop(struct client *c)
 		if (s->streams[i]->client == c)
 			sup_stream_orphan(s, s->streams[i]);
 	sup_job_viewer_gone(c);
+	sup_share_client_gone(c);
 	conn_close(&c->conn); /* asking how it is, is no use: the idle time goes on */
 }
 
@@ -256,6 +262,7 @@ static void on_listen(uv_poll_t *p, int status, int events)
 	c->sup = s;
 	buf_init(&c->gather, WIRE_EXEC_MAX);
 	c->conn.user = c;
+	c->conn.takes_fd = true;
 	c->conn.on_input = on_input;
 	c->conn.on_gone = on_gone;
 	c->conn.on_closed = on_closed;
@@ -283,7 +290,7 @@ void sup_door_settle(struct sup *s)
 			done(c);
 		} else if (c->waits_ready && s->state != STATE_STARTING) {
 			c->waits_ready = false;
-			failed(c, s->hung ? ETIMEDOUT : ECANCELED, s->reason);
+			sup_client_failed(c, s->hung ? ETIMEDOUT : ECANCELED, s->reason);
 		}
 		if (s->state == STATE_GONE && c->waits_status)
 			send_status(c, false);

@@ -4,6 +4,7 @@
 #include <sys/pidfd.h>
 
 #include "io/fd.h"
+#include "supervisor/share.h"
 #include "supervisor/sup.h"
 #include "vm/qmp.h"
 
@@ -65,7 +66,7 @@ static bool on_hello(struct sup *s, const struct wire_frame *f)
 	slog_say(s->log, "the guest's kernel is %s; init runs %.3f s after QEMU's start", m.release,
 		 (double)(fd_now_ns() - s->started_ns) / 1e9);
 	c.realtime_ns = fd_real_ns();
-	if (wire_config_add(&s->guest.out, &c) < 0)
+	if (wire_config_add(&s->guest.out, &c) < 0 || sup_share_config(s) < 0)
 		return false;
 	conn_flush(&s->guest);
 	return true;
@@ -127,9 +128,13 @@ static const struct {
 	uint8_t when;
 	bool (*run)(struct sup *s, const struct wire_frame *f);
 } on_connection[] = {
-	[WIRE_HELLO] = { EARLY, on_hello },      [WIRE_READY] = { EARLY, on_ready },
-	[WIRE_FAIL] = { EARLY | LATE, on_fail }, [WIRE_TIME_ASK] = { EARLY | LATE, on_time_ask },
-	[WIRE_PONG] = { LATE, on_pong },         [WIRE_BYE] = { EARLY | LATE, on_bye },
+	[WIRE_HELLO] = { EARLY, on_hello },
+	[WIRE_READY] = { EARLY, on_ready },
+	[WIRE_FAIL] = { EARLY | LATE, on_fail },
+	[WIRE_TIME_ASK] = { EARLY | LATE, on_time_ask },
+	[WIRE_MOUNTED] = { EARLY | LATE, sup_share_mounted },
+	[WIRE_PONG] = { LATE, on_pong },
+	[WIRE_BYE] = { EARLY | LATE, on_bye },
 	[WIRE_KLOG] = { EARLY | LATE, on_klog },
 };
 

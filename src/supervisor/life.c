@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "io/fd.h"
+#include "supervisor/share.h"
 #include "supervisor/sup.h"
 
 typedef enum wire_state step_fn(struct sup *s);
@@ -108,6 +109,7 @@ static enum wire_state idle(struct sup *s)
 	return STATE_STOPPING;
 }
 
+/* Orderly, as far as it goes: what waits for the file server is ended with the guest's own means. */
 static enum wire_state ask(struct sup *s)
 {
 	if (!s->stop_ms)
@@ -154,6 +156,7 @@ static step_fn *const step[STATE_N][EV_N] = {
 			     [EV_FAIL] = kill_it,
 			     [EV_STOP] = kill_it,
 			     [EV_STOP_NOW] = kill_it,
+			     [EV_SHARE_GONE] = kill_it,
 			     [EV_WIRE_BROKEN] = kill_it,
 			     [EV_DEADLINE] = late,
 			     [EV_QEMU_GONE] = gone },
@@ -161,6 +164,7 @@ static step_fn *const step[STATE_N][EV_N] = {
 			    [EV_STOP] = ask,
 			    [EV_STOP_NOW] = kill_it,
 			    [EV_IDLE] = idle,
+			    [EV_SHARE_GONE] = ask,
 			    [EV_WIRE_BROKEN] = kill_it,
 			    [EV_QEMU_GONE] = gone },
 	[STATE_STOPPING] = { [EV_FAIL] = kill_it,
@@ -210,6 +214,7 @@ static void close_handle(uv_handle_t *h, void *arg)
 
 static void finish(struct sup *s)
 {
+	sup_share_end(s);
 	sup_door_close(s);
 	conn_close(&s->guest);
 	conn_close(&s->qmp);
@@ -280,6 +285,7 @@ static void on_sigchld(uv_signal_t *h, int signo)
 	pid_t pid;
 
 	(void)signo;
+	(void)sup_share_reap(s);
 	while (s->qemu > 0 &&
 	       (pid = waitpid(s->qemu, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (WIFCONTINUED(status)) {

@@ -1,7 +1,8 @@
 /* bac-supervisor: runs one sandbox, from the start of its machine to its end.
  *
  * Started by a bac command with its orders (descriptor 3), the lock of the sandbox's directory (4), which it
- * holds as long as it lives, and a pipe (5) on which it says one line: R (ready), H (the boot hung) or E and why.
+ * holds as long as it lives, a pipe (5) on which it says one line: R (ready), H (the boot hung) or E and why, and a
+ * socket (6) with the shares.
  *
  * The order of the stages is the argument:
  *   begin   should leave the terminal and drop what was inherited; mustn't read anything foreign
@@ -18,10 +19,11 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/share.h"
 #include "supervisor/sup.h"
 #include "vm/vm.h"
 
-enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5 };
+enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5, FD_SHARES = 6 };
 
 static int begin(struct sup *s, struct err *e)
 {
@@ -30,12 +32,12 @@ static int begin(struct sup *s, struct err *e)
 
 	s->qemu = -1;
 	s->dir_fd = s->run_fd = s->run_json = s->console_fd = s->listen_fd = s->clock_fd = -1;
-	s->qemu_pidfd = -1;
+	s->qemu_pidfd = s->share_pidfd = s->share_fd = -1;
 	s->lock_fd = FD_LOCK;
 	s->ready_fd = FD_READY;
-	(void)close_range(FD_READY + 1, ~0U, 0);
+	(void)close_range(FD_SHARES + 1, ~0U, 0);
 	if (fd_cloexec(FD_ORDERS, true) < 0 || fd_cloexec(FD_LOCK, true) < 0 ||
-	    fd_cloexec(FD_READY, true) < 0)
+	    fd_cloexec(FD_READY, true) < 0 || fd_cloexec(FD_SHARES, true) < 0)
 		return err_set(e, -EBADF, "bac-supervisor is started by bac, not by hand");
 	(void)setsid();
 	(void)umask(077);
@@ -103,7 +105,7 @@ static int open_files(struct sup *s, struct err *e)
 
 /* The other ends of QEMU's three descriptors. */
 struct ends {
-	int ctl, qmp, console;
+	int ctl, qmp, console, vhost;
 };
 
 static void ends_closep(struct ends *x)
@@ -111,6 +113,7 @@ static void ends_closep(struct ends *x)
 	x->ctl = fd_close(x->ctl);
 	x->qmp = fd_close(x->qmp);
 	x->console = fd_close(x->console);
+	x->vhost = fd_close(x->vhost);
 }
 
 static int pair(int *ours, int *theirs)
@@ -145,7 +148,8 @@ static int spawn(struct sup *s, struct ends *ours, struct ends *theirs, struct e
 			     .disk_image = o->disk_image,
 			     .ctl_fd = theirs->ctl,
 			     .qmp_fd = theirs->qmp,
-			     .console_fd = theirs->console };
+			     .console_fd = theirs->console,
+			     .share_fd = theirs->vhost };
 
 	s->started_ns = fd_now_ns();
 	s->started_real_ns = fd_real_ns();
@@ -155,7 +159,7 @@ static int spawn(struct sup *s, struct ends *ours, struct ends *theirs, struct e
 
 static int start(struct sup *s, struct err *e)
 {
-	_cleanup_(ends_closep) struct ends ours = { -1, -1, -1 }, theirs = { -1, -1, -1 };
+	_cleanup_(ends_closep) struct ends ours = { -1, -1, -1, -1 }, theirs = { -1, -1, -1, -1 };
 	int console[2], r;
 
 	if (pair(&ours.ctl, &theirs.ctl) < 0 || pair(&ours.qmp, &theirs.qmp) < 0 ||
@@ -166,7 +170,9 @@ static int start(struct sup *s, struct err *e)
 	slog_say(s->log, "starting '%s': %s, %u CPUs, %llu MiB", s->order.name,
 		 s->order.accel == ACCEL_KVM ? "KVM" : "emulated", (unsigned)s->order.cpus,
 		 (unsigned long long)(s->order.memory >> 20));
-	r = spawn(s, &ours, &theirs, e);
+	r = sup_share_start(s, theirs.console, &theirs.vhost, e);
+	if (r == 0)
+		r = spawn(s, &ours, &theirs, e);
 	if (r == 0)
 		r = sup_guest_open(s, ours.ctl, ours.qmp, e);
 	if (r < 0)
@@ -205,10 +211,13 @@ static int run(struct sup *s, struct err *e)
 	if (r == 0)
 		r = sup_life_watch(s, e);
 	if (r == 0)
+		r = sup_share_watch(s, e);
+	if (r == 0)
 		r = sup_seal(e);
 	if (r < 0) {
 		if (s->qemu > 0)
 			(void)kill(s->qemu, SIGKILL);
+		sup_share_end(s);
 		return r;
 	}
 	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -229,6 +238,7 @@ int main(void)
 	if (r < 0)
 		fail(&s, &e);
 	sup_jobs_free(&s);
+	sup_shares_free(&s);
 	slog_free(s.log);
 	wire_order_done(&s.order);
 	free(s.order_bytes);

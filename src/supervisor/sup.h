@@ -19,6 +19,7 @@
 	X(STOP)        /* somebody asked for an orderly stop */ \
 	X(STOP_NOW)    /* somebody asked for an end at once */ \
 	X(IDLE)        /* nobody has used it for the configured time */ \
+	X(SHARE_GONE)  /* the file server is gone */ \
 	X(WIRE_BROKEN) /* the guest broke the protocol, or closed the wire */ \
 	X(DEADLINE)    /* the boot or the stop took too long */ \
 	X(QEMU_GONE)
@@ -30,6 +31,7 @@ enum { SUP_CLIENT_STREAMS = 8 };
 
 struct sup;
 struct job;
+struct share;
 
 struct client {
 	struct conn conn;
@@ -61,6 +63,13 @@ struct sup {
 
 	pid_t qemu;
 	int qemu_pidfd;
+	pid_t share_pid; /* the file server; -1: gone */
+	int share_pidfd, share_fd;
+	uv_poll_t share_poll;
+	uv_timer_t share_late;
+	struct share *shares; /* parents first */
+	unsigned n_shares;
+	uint32_t next_share, share_seq;
 	uint64_t started_ns, started_real_ns, boot_ns;
 	struct conn guest, qmp;
 	uv_poll_t console, listener, clock_jump;
@@ -121,6 +130,7 @@ void sup_door_settle(struct sup *s); /* answer those who wait for a state */
 void sup_door_answer_status(struct sup *s, bool guest_answers);
 void sup_client_frame(struct client *c, uint32_t stream, enum wire_type type, uint8_t chan,
 		      const void *p, size_t n);
+void sup_client_failed(struct client *c, int code, const char *text); /* code: errno */
 void sup_client_exit(struct client *c, uint32_t client_id, const struct wire_exit *x);
 
 /* jobs.c: detached commands */

@@ -111,6 +111,14 @@ static void disk(struct vm_args *a, const struct vm_spec *s, int fd, const char 
 	     name, writable ? ",discard=on" : "");
 }
 
+/* The file server. Its queue is as long as the device allows, since one request of 1 MiB takes 258 places. */
+static void shares(struct vm_args *a, const struct vm_spec *s)
+{
+	made(a, "-chardev", "socket,id=share,fd=%d", VM_FD_SHARE);
+	made(a, "-device", "vhost-user-fs-%s,chardev=share,tag=bac,queue-size=1024",
+	     streq(s->machine, "microvm") ? "device" : "pci");
+}
+
 static void ports(struct vm_args *a, const struct vm_spec *s)
 {
 	bool mmio = streq(s->machine, "microvm");
@@ -162,6 +170,8 @@ int vm_args_make(const struct vm_spec *s, struct vm_args *ret)
 		disk(a, s, VM_FD_ROOT, "root", false);
 	if (s->disk_image)
 		disk(a, s, VM_FD_DISK, "disk", true);
+	if (s->share_fd)
+		shares(a, s);
 	kernel(a, s);
 	return a->bad ? -E2BIG : 0;
 }

@@ -8,7 +8,17 @@
 #include "vm/vm.h"
 
 /* The descriptors of the caged QEMU. */
-enum { VM_FD_NULL, VM_FD_OUT, VM_FD_ERR, VM_FD_CTL, VM_FD_QMP, VM_FD_ROOT, VM_FD_DISK, VM_FD_N };
+enum {
+	VM_FD_NULL,
+	VM_FD_OUT,
+	VM_FD_ERR,
+	VM_FD_CTL,
+	VM_FD_QMP,
+	VM_FD_ROOT,
+	VM_FD_DISK,
+	VM_FD_SHARE,
+	VM_FD_N
+};
 
 #define VM_KERNEL "/vm/kernel"
 #define VM_INITRD "/vm/initrd"

@@ -64,6 +64,7 @@ static void emulated(void)
 	check(has("virtserialport,bus=serial.0,chardev=ctl,name=ctl"));
 	/* no path of the host, and the user's text in one word only */
 	check(mentions("/a,") == 0 && mentions("x,y=z") == 1);
+	check(mentions("vhost") == 0 && mentions("share,") == 0);
 	check(mentions("netdev") == 0 && mentions("-pci") == 0);
 }
 
@@ -87,6 +88,9 @@ static void others(void)
 	s.machine = "q35";
 	check(vm_args_make(&s, &a) == 0);
 	check(starts_with(after("-M"), "q35,") && !has("-bios") && mentions("serial-pci") == 1);
+	s.share_fd = 9;
+	check(vm_args_make(&s, &a) == 0 &&
+	      mentions("vhost-user-fs-pci,chardev=share,tag=bac") == 1);
 	s.machine = "pc,accel=kvm";
 	check(vm_args_make(&s, &a) == -EINVAL);
 	s.machine = "microvm";

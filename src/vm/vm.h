@@ -3,7 +3,7 @@
  *
  * Life: vm_spawn() makes the namespaces and starts QEMU in them; the caller owns the process (a
  * direct child: its SIGCHLD, stop and continue are the caller's to see) and the other ends of the
- * three descriptors. QEMU dies with the caller (PDEATHSIG) and with its pid namespace. */
+ * descriptors. QEMU dies with the caller (PDEATHSIG) and with its pid namespace. */
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -26,9 +26,10 @@ struct vm_spec {
 	int ctl_fd;             /* socket: becomes the virtio-serial port "ctl" */
 	int qmp_fd;             /* socket: QMP */
 	int console_fd;         /* writable: kernel console, QEMU's stderr */
+	int share_fd;           /* socket: vhost-user, to a file server that answers; 0: none */
 };
 
-/* Start QEMU. On success the caller should close its copies of the three descriptors (they are
+/* Start QEMU. On success the caller should close its copies of the descriptors (they are
  * borrowed). 0, -EBUSY (another machine has the disk) or -Exxx, with a message. *ret_pidfd is
  * close-on-exec and owned by the caller. The calling thread must live as long as QEMU shall, and the
  * program must be dumpable (prctl(2)), as it is by default. */
