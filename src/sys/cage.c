@@ -481,7 +481,8 @@ static int execute(const struct cage_spec *s, int self)
 	size_t n = s->n_fds;
 	int r;
 
-	memcpy(fds, s->fds, n * sizeof(*fds));
+	if (n) /* else s->fds may be NULL */
+		memcpy(fds, s->fds, n * sizeof(*fds));
 	if (self >= 0)
 		fds[n++] = (struct sys_fd) { self, s->self_fd };
 	r = sys_child_fds(fds, n);
