@@ -68,10 +68,10 @@ static uint32_t rdev(const struct statx *s)
 {
 	uint32_t major = s->stx_rdev_major, minor = s->stx_rdev_minor;
 
-	return (minor & 0xff) | major << 8 | (minor & ~0xffu) << 12;
+	return (minor & 0xff) | major << 8 | (minor & ~0xffU) << 12;
 }
 
-void attr_fill(struct fs *f, const struct node *n, const struct statx *s, struct fuse_attr *ret)
+void attr_fill(struct fs *f, struct node *n, const struct statx *s, struct fuse_attr *ret)
 {
 	*ret = (struct fuse_attr) {
 		.ino = attr_ino(f, dev_of(s), s->stx_ino),

@@ -10,7 +10,7 @@ bool attr_is(const struct node *n, const struct statx *s);
 struct node_seen attr_seen(const struct statx *s);
 
 /* Owners are mapped: ours are the agent's. */
-void attr_fill(struct fs *f, const struct node *n, const struct statx *s, struct fuse_attr *ret);
+void attr_fill(struct fs *f, struct node *n, const struct statx *s, struct fuse_attr *ret);
 uint64_t attr_ino(struct fs *f, uint64_t dev, uint64_t ino);
 uint32_t attr_uid(const struct fs *f, uint32_t host_uid);
 uint32_t attr_gid(const struct fs *f, uint32_t host_gid);

@@ -5,8 +5,8 @@
  * buffer was lent on just reads again from where the guest stands: the host's d_off is the only cookie. */
 #include "base/base.h"
 
-#define DIRBUF_SIZE 32768u
-#define DIRBUF_N    16u
+#define DIRBUF_SIZE 32768U
+#define DIRBUF_N    16U
 
 struct handle;
 

@@ -13,15 +13,15 @@
 #include "workspace/share.h"
 #include "workspace/worker.h"
 
-#define FS_DEVS     64u    /* host devices told apart in inode numbers */
-#define FS_OUT_MAX  65536u /* the longest answer but that of a READ */
-#define FS_PATH_MAX 4096u
-#define FS_RULE_MAX 65536u /* a path that a rule is asked about: relative steps lead deep */
+#define FS_DEVS     64U    /* host devices told apart in inode numbers */
+#define FS_OUT_MAX  65536U /* the longest answer but that of a READ */
+#define FS_PATH_MAX 4096U
+#define FS_RULE_MAX 65536U /* a path that a rule is asked about: relative steps lead deep */
 
 struct watches;
 
 /* Files with several names of which one is ruled (ruling.c). */
-#define RULING_LINKS 65536u
+#define RULING_LINKS 65536U
 struct ruling_link {
 	uint64_t dev, ino;
 	uint8_t kind; /* enum path_rule_kind; 0: free slot */

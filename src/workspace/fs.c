@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "io/fd.h"
@@ -17,9 +19,12 @@
 #include "workspace/reset.h"
 #include "workspace/watch.h"
 
-#define FD_BUDGET  8192u
-#define NODE_MAX   (2u << 20)
-#define HANDLE_MAX 16384u
+/* What is taken if nothing is said, and the most. */
+#define FD_BUDGET      8192U
+#define FD_BUDGET_MAX  65536U
+#define NODE_MAX       (2U << 20)
+#define HANDLE_MAX     16384U
+#define HANDLE_MAX_MAX 262144U
 
 enum needs {
 	NODE = 1,      /* the header's number is a live node */
@@ -106,7 +111,7 @@ static int admit(struct fs *f, struct call *c, unsigned needs)
 		return needs & WRITES ? -EROFS : -EINVAL;
 	if (needs & DIR && !S_ISDIR(n->type))
 		return -ENOTDIR;
-	return needs & WRITES && n->share->flags & FS_SHARE_RO ? -EROFS : 0;
+	return needs & WRITES && n->share && n->share->flags & FS_SHARE_RO ? -EROFS : 0;
 }
 
 /* Done, and told to what watches. */
@@ -220,7 +225,7 @@ static void give_up_fsetid(void)
 
 	if (syscall(SYS_capget, &h, d) < 0)
 		return;
-	d[0].effective &= ~(1u << CAP_FSETID);
+	d[0].effective &= ~(1U << CAP_FSETID);
 	(void)syscall(SYS_capset, &h, d);
 }
 
@@ -244,10 +249,12 @@ int fs_new(const struct fs_config *c, struct fs **ret)
 	f->cfg = *c;
 	f->umask = UINT32_MAX;
 	f->rule_epoch = 1;
-	dircache_init(&f->dirs, MAX(c->fd_budget ? c->fd_budget : FD_BUDGET, 4u));
+	dircache_init(&f->dirs,
+		      MAX(MIN(c->fd_budget ? c->fd_budget : FD_BUDGET, FD_BUDGET_MAX), 4U));
 	r = node_table_init(&f->nodes, c->node_max ? c->node_max : NODE_MAX, &f->dirs);
 	if (r == 0)
-		r = handle_table_init(&f->handles, c->handle_max ? c->handle_max : HANDLE_MAX);
+		r = handle_table_init(&f->handles, MIN(c->handle_max ? c->handle_max : HANDLE_MAX,
+						       HANDLE_MAX_MAX));
 	if (r == 0)
 		r = worker_new(&f->worker);
 	if (r < 0)
@@ -299,10 +306,24 @@ static int root_of_share(struct fs *f, struct share *s, const struct statx *st)
 	return 0;
 }
 
+/* What lies inside the new share belongs to it from now on. */
+static void take_over(struct fs *f, const struct share *s)
+{
+	struct share *o;
+	struct node *n;
+
+	for (o = f->shares.first; o; o = o->next) {
+		n = o == s ? NULL : node_by_key(&f->nodes, o, &s->root->key);
+		if (n && n != o->root)
+			reset_below(f, n);
+	}
+}
+
 int fs_share_add(struct fs *f, uint32_t id, unsigned flags, int fd, const char *path)
 {
 	_close_ int own = fd;
 	struct share *s;
+	struct statfs fs_st;
 	struct statx st;
 	int r = place_statx(own, NULL, &st);
 
@@ -316,9 +337,12 @@ int fs_share_add(struct fs *f, uint32_t id, unsigned flags, int fd, const char *
 	if (r < 0)
 		return r;
 	own = -1;
+	s->nodev = fstatfs(fd, &fs_st) == 0 && fs_st.f_flags & ST_NODEV;
 	r = root_of_share(f, s, &st);
 	if (r < 0)
 		share_kill(&f->shares, s);
+	else
+		take_over(f, s);
 	share_nest(&f->shares);
 	return r;
 }

@@ -8,10 +8,10 @@
 
 #include "base/base.h"
 
-#define FUSE_MSG_NAME_MAX   255u
-#define FUSE_MSG_TARGET_MAX 4095u /* of a symbolic link */
-#define FUSE_MSG_XATTR_MAX  255u  /* name of an extended attribute */
-#define FUSE_MSG_VALUE_MAX  65536u
+#define FUSE_MSG_NAME_MAX   255U
+#define FUSE_MSG_TARGET_MAX 4095U /* of a symbolic link */
+#define FUSE_MSG_XATTR_MAX  255U  /* name of an extended attribute */
+#define FUSE_MSG_VALUE_MAX  65536U
 /* The longest request without the bytes of a WRITE; longer ones are refused unread. */
 #define FUSE_MSG_MAX \
 	(sizeof(struct fuse_in_header) + 16 + FUSE_MSG_XATTR_MAX + 1 + FUSE_MSG_VALUE_MAX)

@@ -10,6 +10,9 @@
 #include "workspace/place.h"
 #include "workspace/ruling.h"
 
+/* Of size_t, for sums. */
+#define CONTENT_MAX ((size_t)GITCONFIG_MAX)
+
 /* A file's bytes; more than git would be asked about counts as too many. */
 struct content {
 	uint8_t *p;
@@ -26,13 +29,15 @@ static void content_done(struct content *c)
 /* 0, -EFBIG, -ENOMEM or -errno. */
 static int content_read(struct content *c, int fd)
 {
+	struct iovec v;
 	ssize_t n;
 
-	c->p = malloc(GITCONFIG_MAX + 1);
+	c->p = malloc(CONTENT_MAX + 1);
 	if (!c->p)
 		return -ENOMEM;
-	for (c->n = 0; c->n <= GITCONFIG_MAX; c->n += (size_t)n) {
-		n = pread(fd, c->p + c->n, GITCONFIG_MAX + 1 - c->n, (off_t)c->n);
+	for (c->n = 0; c->n <= CONTENT_MAX; c->n += (size_t)n) {
+		v = (struct iovec) { c->p + c->n, CONTENT_MAX + 1 - c->n };
+		n = preadv2(fd, &v, 1, (off_t)c->n, 0);
 		if (n < 0)
 			return -errno;
 		if (!n)
@@ -128,18 +133,18 @@ static int judge_change(struct fs *f, const char *op, struct node *n, const stru
 	return judge(f, op, n->share, path_of(f, n), &old, new);
 }
 
-ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, const void *p, size_t n,
+ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, void *p, size_t n,
 		       uint64_t off, int flags)
 {
 	_content_ struct content now = { 0 }, new = { 0 };
-	struct iovec v = { (void *)(uintptr_t)p, n };
+	struct iovec v = { p, n };
 	ssize_t r = now_of(f, op, h->node, &now);
 
 	if (r < 0)
 		return r;
 	if (off == UINT64_MAX)
 		off = now.n;
-	if (off > GITCONFIG_MAX || n > GITCONFIG_MAX - off)
+	if (off > CONTENT_MAX || n > CONTENT_MAX - off)
 		return too_large(f, op, h->node);
 	new.n = MAX(now.n, (size_t)off + n);
 	new.p = calloc(1, new.n + 1);
@@ -162,7 +167,7 @@ int gitguard_size(struct fs *f, const char *op, struct node *n, const struct han
 
 	if (!gitguard_minds(f, n))
 		return 0;
-	if (size > GITCONFIG_MAX)
+	if (size > CONTENT_MAX)
 		return too_large(f, op, n);
 	r = now_of(f, op, n, &now);
 	if (r < 0)

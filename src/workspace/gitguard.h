@@ -6,14 +6,14 @@
  * program may empty it and write it again. What is judged is a private copy, and that is what is written. */
 #include "workspace/fs-priv.h"
 
-#define GITGUARD_FILES 64u /* open for writing at a time */
+#define GITGUARD_FILES 64U /* open for writing at a time */
 
 /* h was opened for writing, and is not yet emptied: note what the file is. 0, -ENFILE, -errno. */
 int gitguard_opened(struct fs *f, struct node *n, struct handle *h);
 /* True if changes of this file are judged: only by the two below. */
 bool gitguard_minds(struct fs *f, struct node *n);
 /* Write these bytes, which are private, at off (UINT64_MAX: the end). Bytes written or -errno. */
-ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, const void *p, size_t n,
+ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, void *p, size_t n,
 		       uint64_t off, int flags);
 /* Its size is about to change; h: the handle, or NULL. */
 int gitguard_size(struct fs *f, const char *op, struct node *n, const struct handle *h,

@@ -4,12 +4,12 @@
 #include "io/fd.h"
 #include "workspace/dirbuf.h"
 
-#define CHUNK 256u
+#define CHUNK 256U
 
 int handle_table_init(struct handle_table *t, size_t max)
 {
 	*t = (struct handle_table) { .max = max };
-	t->chunks = calloc((max + CHUNK - 1) / CHUNK, sizeof(*t->chunks));
+	t->chunks = calloc((max + CHUNK - 1) / CHUNK, sizeof(struct handle *));
 	return t->chunks ? 0 : -ENOMEM;
 }
 
@@ -68,7 +68,7 @@ struct handle *handle_new(struct handle_table *t, struct node *n, int fd)
 
 uint64_t handle_id(const struct handle *h)
 {
-	return (uint64_t)h->gen << 32 | (h->index + 1u);
+	return (uint64_t)h->gen << 32 | (h->index + 1U);
 }
 
 struct handle *handle_get(const struct handle_table *t, const struct node *n, uint64_t id)

@@ -9,12 +9,12 @@ size_t iov_len(const struct iovec *v, size_t n)
 	return sum;
 }
 
-enum direction { GET, PUT };
-
-static size_t copy(const struct iovec *v, size_t n, size_t skip, uint8_t *own, size_t len,
-		   enum direction d)
+/* One of get and put: where the bytes go to, or come from. */
+static size_t copy(const struct iovec *v, size_t n, size_t skip, uint8_t *get, const uint8_t *put,
+		   size_t len)
 {
 	size_t done = 0, i, part;
+	uint8_t *there;
 
 	for (i = 0; i < n && done < len; i++) {
 		if (skip >= v[i].iov_len) {
@@ -22,10 +22,11 @@ static size_t copy(const struct iovec *v, size_t n, size_t skip, uint8_t *own, s
 			continue;
 		}
 		part = MIN(v[i].iov_len - skip, len - done);
-		if (d == GET)
-			memcpy(own + done, (uint8_t *)v[i].iov_base + skip, part);
+		there = (uint8_t *)v[i].iov_base + skip;
+		if (get)
+			memcpy(get + done, there, part);
 		else
-			memcpy((uint8_t *)v[i].iov_base + skip, own + done, part);
+			memcpy(there, put + done, part);
 		done += part;
 		skip = 0;
 	}
@@ -34,12 +35,12 @@ static size_t copy(const struct iovec *v, size_t n, size_t skip, uint8_t *own, s
 
 size_t iov_get(const struct iovec *v, size_t n, size_t skip, void *dst, size_t len)
 {
-	return copy(v, n, skip, dst, len, GET);
+	return copy(v, n, skip, dst, NULL, len);
 }
 
 size_t iov_put(const struct iovec *v, size_t n, size_t skip, const void *src, size_t len)
 {
-	return copy(v, n, skip, (uint8_t *)(uintptr_t)src, len, PUT);
+	return copy(v, n, skip, NULL, src, len);
 }
 
 size_t iov_cut(struct iovec *dst, size_t max, const struct iovec *v, size_t n, size_t skip,

@@ -6,7 +6,7 @@
 
 static struct lock_owner **bucket(const struct lock_table *t, const struct node *n, uint64_t owner)
 {
-	uint64_t h = (owner ^ n->index) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (owner ^ n->index) * 0x9e3779b97f4a7c15U;
 
 	return (struct lock_owner **)&t->bucket[h >> 32 & (LOCK_BUCKETS - 1)];
 }

@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "workspace/node.h"
 
-#define LOCK_OWNERS_MAX 4096u
-#define LOCK_BUCKETS    256u
+#define LOCK_OWNERS_MAX 4096U
+#define LOCK_BUCKETS    256U
 
 struct lock_owner {
 	struct node *node; /* holds a ref */

@@ -3,7 +3,7 @@
 #include "workspace/fs-priv.h"
 
 /* Mode bits that a new file may have: no setuid, and setgid for directories alone. */
-#define MAKE_MODE 01777u
+#define MAKE_MODE 01777U
 
 /* May this name come to be in the call's directory? Its descriptor (place_dir()), or -errno. */
 int make_in(struct fs *f, struct call *c, const char *name);

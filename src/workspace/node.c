@@ -6,13 +6,13 @@
 #include "workspace/dircache.h"
 #include "workspace/share.h"
 
-#define NODE_CHUNK  1024u
-#define BUCKETS_MIN 1024u
+#define NODE_CHUNK  1024U
+#define BUCKETS_MIN 1024U
 
 static uint64_t mix(uint64_t h)
 {
 	h ^= h >> 32;
-	h *= 0x9e3779b97f4a7c15u;
+	h *= 0x9e3779b97f4a7c15U;
 	return h ^ h >> 29;
 }
 
@@ -31,7 +31,7 @@ static struct node **name_bucket(const struct node_table *t, const struct node *
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		h = (h ^ (uint8_t)name[i]) * 0x100000001b3u;
+		h = (h ^ (uint8_t)name[i]) * 0x100000001b3U;
 	return &t->by_name[mix(h) & (t->buckets - 1)];
 }
 
@@ -90,9 +90,9 @@ int node_table_init(struct node_table *t, size_t max, struct dircache *dirs)
 	*t = (struct node_table) { .dirs = dirs,
 				   .max_chunks = (max + NODE_CHUNK - 1) / NODE_CHUNK,
 				   .buckets = BUCKETS_MIN };
-	t->chunks = calloc(t->max_chunks, sizeof(*t->chunks));
-	t->by_key = calloc(t->buckets, sizeof(*t->by_key));
-	t->by_name = calloc(t->buckets, sizeof(*t->by_name));
+	t->chunks = calloc(t->max_chunks, sizeof(struct node *));
+	t->by_key = calloc(t->buckets, sizeof(struct node *));
+	t->by_name = calloc(t->buckets, sizeof(struct node *));
 	if (!t->chunks || !t->by_key || !t->by_name) {
 		node_table_done(t);
 		return -ENOMEM;
@@ -109,12 +109,14 @@ static void text_free(struct node *n)
 
 void node_table_done(struct node_table *t)
 {
+	struct node *c;
 	size_t i, k;
 
-	for (i = 0; i < t->n_chunks; i++) {
-		for (k = 0; k < NODE_CHUNK; k++)
-			text_free(&t->chunks[i][k]);
-		free(t->chunks[i]);
+	for (i = 0; t->chunks && i < t->n_chunks; i++) {
+		c = t->chunks[i];
+		for (k = 0; c && k < NODE_CHUNK; k++)
+			text_free(&c[k]);
+		free(c);
 	}
 	free(t->chunks);
 	free(t->by_key);
@@ -169,8 +171,8 @@ struct node *node_by_name(const struct node_table *t, const struct node *parent,
 static void grow(struct node_table *t)
 {
 	size_t buckets = t->buckets * 2, i, k;
-	struct node **key = calloc(buckets, sizeof(*key));
-	struct node **name = calloc(buckets, sizeof(*name));
+	struct node **key = calloc(buckets, sizeof(struct node *));
+	struct node **name = calloc(buckets, sizeof(struct node *));
 	struct node *n, *next;
 
 	if (!key || !name) {
@@ -265,6 +267,7 @@ static void cut_loop(struct node_table *t, struct node *n, struct node *parent)
 int node_place(struct node_table *t, struct node *n, struct node *parent, const char *name)
 {
 	size_t len = strlen(name);
+	struct node *stale;
 	char *big = NULL;
 
 	if (!n->gone && n->parent == parent && n->name_len == len &&
@@ -283,6 +286,7 @@ int node_place(struct node_table *t, struct node *n, struct node *parent, const 
 		cut_loop(t, n, parent);
 	node_unplace(t, n);
 	n->refs--;
+	stale = node_by_name(t, parent, name); /* what was there is not any more */
 	n->parent = parent;
 	n->name_len = (uint8_t)len;
 	if (big)
@@ -291,6 +295,10 @@ int node_place(struct node_table *t, struct node *n, struct node *parent, const 
 		memcpy(n->text.small, name, len + 1);
 	n->gone = false;
 	n->rule_epoch = 0;
+	if (stale && stale != n) {
+		node_unplace(t, stale);
+		node_drop(t, stale);
+	}
 	name_link(t, n);
 	return 0;
 }

@@ -10,7 +10,7 @@
  * calls here but close(). */
 #include "base/base.h"
 
-#define NODE_ROOT 1u /* the directory of the shares */
+#define NODE_ROOT 1U /* the directory of the shares */
 
 struct share;
 struct handle;
@@ -47,6 +47,7 @@ struct node {
 	uint8_t git;    /* enum gitconfig_kind, likewise */
 	bool used : 1, gone : 1, cache_good : 1;
 	bool pinned : 1; /* fd is the share's, never evicted */
+	bool cut : 1;    /* for reset.c */
 	bool linked : 1; /* had more than one name when last looked at */
 	union {
 		char small[NODE_INLINE_NAME];

@@ -10,7 +10,7 @@
 #include "workspace/place.h"
 #include "workspace/ruling.h"
 
-#define NSEC_MAX 999999999u
+#define NSEC_MAX 999999999U
 
 /* The directory of the shares. */
 static ssize_t put_root(const struct call *c)
@@ -89,7 +89,7 @@ static int set_owner(struct fs *f, const struct fuse_setattr_in *in, int fd)
 
 static int set_mode(struct fs *f, const struct node *n, uint32_t mode, const struct place *p)
 {
-	mode &= 07777u & ~(uint32_t)S_ISUID;
+	mode &= 07777U & ~(uint32_t)S_ISUID;
 	if (!S_ISDIR(n->type))
 		mode &= ~(uint32_t)S_ISGID;
 	if (S_ISLNK(n->type))

@@ -154,7 +154,7 @@ static ssize_t list_host(struct listing *l, uint64_t off)
 	struct dirbuf *b = NULL;
 	int r = stand(l, off, &b);
 
-	while (r >= 0) {
+	while (r >= 0 && b) {
 		if (b->at >= b->n) {
 			r = fill(l, b);
 			if (r <= 0)
@@ -191,13 +191,13 @@ static ssize_t list_shares(struct listing *l, uint64_t off)
 	for (;;) {
 		next = NULL;
 		for (s = l->f->shares.first; s; s = s->next)
-			if (s->id + 2ull >= off && (!next || s->id < next->id))
+			if (s->id + 2ULL >= off && (!next || s->id < next->id))
 				next = s;
 		if (!next)
 			break;
 		d = (struct fuse_dirent) {
 			.ino = attr_ino(l->f, next->root->key.dev, next->root->key.ino),
-			.off = next->id + 3ull,
+			.off = next->id + 3ULL,
 			.type = next->flags & FS_SHARE_FILE ? DT_REG : DT_DIR,
 			.namelen = (uint32_t)snprintf(name, sizeof(name), "%u", next->id)
 		};

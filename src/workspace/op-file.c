@@ -10,9 +10,9 @@
 #include "workspace/late.h"
 #include "workspace/ops.h"
 
-#define COPY_MAX   (1u << 30) /* of one COPY_FILE_RANGE: the guest asks for the rest */
-#define COPY_SHORT (1u << 20) /* is done at once */
-#define ROOM_SHORT (64u << 20)
+#define COPY_MAX   (1U << 30) /* of one COPY_FILE_RANGE: the guest asks for the rest */
+#define COPY_SHORT (1U << 20) /* is done at once */
+#define ROOM_SHORT (64U << 20)
 
 /* The call's open handle on a regular file. */
 static int handle_of(const struct fs *f, const struct node *n, uint64_t fh, struct handle **ret)

@@ -9,7 +9,7 @@
 #include "workspace/place.h"
 #include "workspace/reset.h"
 
-#define MINOR_MIN       31u /* the first with virtio-fs (Linux 5.4) */
+#define MINOR_MIN       31U /* the first with virtio-fs (Linux 5.4) */
 #define MAX_PAGES       (FS_MAX_WRITE / 4096)
 #define BACKGROUND      64 /* requests of readahead and the like at a time */
 #define BACKGROUND_FULL 48

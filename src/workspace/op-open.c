@@ -136,7 +136,7 @@ ssize_t op_create(struct fs *f, struct call *c)
 	const struct fuse_create_in *in = c->m.arg;
 	struct created out = { 0 };
 	_close_ int fd = -1;
-	struct node *n;
+	struct node *n = NULL;
 	struct statx s;
 	int dir, r;
 
@@ -155,7 +155,7 @@ ssize_t op_create(struct fs *f, struct call *c)
 	r = place_statx(fd, NULL, &s);
 	if (r == 0)
 		r = entry_make(f, c->n, c->m.name, &s, &out.entry, &n);
-	if (r < 0)
+	if (!n)
 		return r;
 	return created(f, c, &out, n, take_fd(&fd), in->flags);
 }
@@ -165,7 +165,7 @@ ssize_t op_tmpfile(struct fs *f, struct call *c)
 	const struct fuse_create_in *in = c->m.arg;
 	struct created out = { 0 };
 	_close_ int fd = -1;
-	struct node *n;
+	struct node *n = NULL;
 	struct statx s;
 	int dir, r;
 
@@ -181,7 +181,7 @@ ssize_t op_tmpfile(struct fs *f, struct call *c)
 	r = place_statx(fd, NULL, &s);
 	if (r == 0)
 		r = entry_nameless(f, c->n, &s, &out.entry, &n);
-	if (r < 0)
+	if (!n)
 		return r;
 	return created(f, c, &out, n, take_fd(&fd), in->flags);
 }

@@ -11,7 +11,7 @@
 #include "workspace/place.h"
 #include "workspace/ruling.h"
 
-#define ACL_VERSION 2u
+#define ACL_VERSION 2U
 #define ACL_USER    0x02
 #define ACL_GROUP   0x08
 

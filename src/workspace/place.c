@@ -112,9 +112,9 @@ static int walk(struct fs *f, struct node *n, int flags) /* NOLINT(misc-no-recur
 	for (; above != s->root; above = above->parent) {
 		if (above->gone || !above->parent)
 			return -ESTALE;
-		if (len + above->name_len + 2u > sizeof(f->path))
+		if (len + above->name_len + 2U > sizeof(f->path))
 			break;
-		len += above->name_len + 1u;
+		len += above->name_len + 1U;
 	}
 	if (above == n)
 		return open_below(f, s->fd, ".", flags);
@@ -219,11 +219,28 @@ int place_stat(struct fs *f, struct node *n, struct statx *ret)
 	return attr_is(n, ret) ? 0 : -ESTALE;
 }
 
+/* Where there may be device files, and a name may have come to be one's: opening one has effects. So the
+ * file is found first, looked at, and then opened. */
+static int open_looked_at(struct fs *f, struct node *n, int flags, struct statx *ret)
+{
+	_close_ int fd = walk(f, n, O_PATH);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = place_statx(fd, NULL, ret);
+	if (r < 0)
+		return r;
+	return attr_is(n, ret) ? place_reopen(f, fd, flags) : -ESTALE;
+}
+
 int place_open(struct fs *f, struct node *n, int flags, struct statx *ret)
 {
 	_close_ int fd = -1;
 	int r, by;
 
+	if (!n->gone && !n->pinned && !n->share->nodev && !S_ISDIR(n->type))
+		return open_looked_at(f, n, flags, ret);
 	if (n->gone || (n->pinned && !S_ISDIR(n->type))) {
 		by = at_hand(f, n);
 		fd = by < 0 ? -ESTALE : place_reopen(f, by, flags);
@@ -254,7 +271,7 @@ ssize_t place_path(const struct node *parent, const char *name, char *dst, size_
 	for (n = parent; n->share && n != n->share->root; n = n->parent) {
 		if (n->gone || !n->parent)
 			return -ESTALE;
-		if (at < n->name_len + 1u)
+		if (at < n->name_len + 1U)
 			return -ENAMETOOLONG;
 		if (dst[at])
 			dst[--at] = '/';

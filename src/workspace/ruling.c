@@ -49,7 +49,7 @@ static int refuse(struct fs *f, const char *op, const struct share *s, enum path
 
 static struct ruling_link *link_slot(struct ruling_links *l, const struct node_key *k)
 {
-	uint64_t h = (k->ino ^ k->dev << 40) * 0x9e3779b97f4a7c15u;
+	uint64_t h = (k->ino ^ k->dev << 40) * 0x9e3779b97f4a7c15U;
 	size_t i = h >> 40 & (RULING_LINKS - 1);
 
 	while (l->slot[i].kind && (l->slot[i].ino != k->ino || l->slot[i].dev != k->dev))
@@ -116,9 +116,9 @@ int ruling_refuse(struct fs *f, const char *op, const struct share *s, const cha
 	return -EACCES;
 }
 
-bool ruling_hides(struct fs *f, const struct node *n)
+bool ruling_hides(struct fs *f, struct node *n)
 {
-	return f->cfg.rules && of_node(f, (struct node *)(uintptr_t)n) == PATH_HIDE;
+	return f->cfg.rules && of_node(f, n) == PATH_HIDE;
 }
 
 static int refuse_node(struct fs *f, const char *op, const struct node *n, enum path_rule_kind kind)

@@ -13,7 +13,7 @@ struct ruling_move {
 	uint16_t type; /* S_IFMT bits of what moves */
 };
 
-bool ruling_hides(struct fs *f, const struct node *n);
+bool ruling_hides(struct fs *f, struct node *n);
 /* The name in parent is made, removed or replaced. */
 int ruling_name(struct fs *f, const char *op, struct node *parent, const char *name);
 /* A symbolic link comes to be there: not on the way to anything ruled. */

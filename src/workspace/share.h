@@ -4,7 +4,7 @@
 #include "base/base.h"
 #include "workspace/node.h"
 
-#define SHARE_MAX 4096u /* at a time */
+#define SHARE_MAX 4096U /* at a time */
 
 struct share {
 	uint32_t id;
@@ -14,6 +14,7 @@ struct share {
 	struct node *root; /* pinned with a ref while the share lives */
 	size_t nodes;      /* that belong to it */
 	bool dead;
+	bool nodev; /* its mount has no device files: opening by name has no effects */
 	bool nests; /* another share lies inside, by its path */
 	struct share *next;
 };

@@ -1,7 +1,7 @@
 /* Reading directories: all of them once, in pieces, with seeks, while they change; in flat memory. */
 #include "workspace/fs-rig.h"
 
-#define FILES 3000u
+#define FILES 3000U
 
 static struct rig g;
 static uint8_t seen[FILES];

@@ -84,6 +84,31 @@ static void nested(bool outer_ro)
 	rig_done(&g);
 }
 
+/* A read-only share put inside one that is in use: what was known there cannot be used to write. */
+static void nested_later(void)
+{
+	uint64_t a, in, sub, f, fh, dfh, n;
+
+	rig_new(&g, "/dev/shm", NULL, 0);
+	a = rig_mkdir(&g, g.root, "a");
+	in = rig_mkdir(&g, a, "in");
+	sub = rig_mkdir(&g, in, "sub");
+	check(rig_mkdir(&g, sub, "x") != 0);
+	fh = rig_create(&g, sub, "f", O_RDWR, 0644, &f);
+	dfh = rig_opendir(&g, sub);
+	check(rig_share(&g, 7, FS_SHARE_RO, "a/in", "/share/a/in") == 0);
+	check(!rig_mkdir(&g, sub, "y") && g.err == -ESTALE);
+	check(!rig_mkdir(&g, in, "y") && g.err == -ESTALE);
+	check(rig_write(&g, f, fh, 0, "x", 1, O_RDWR, 0) == -ESTALE);
+	check(!rig_open(&g, f, O_RDWR) && g.err == -ESTALE);
+	check(rig_release(&g, f, fh) == 0 && rig_release(&g, sub, dfh) == 0);
+	in = rig_lookup(&g, a, "in");
+	n = rig_lookup(&g, in, "sub");
+	check(n && n != sub && !rig_mkdir(&g, n, "y") && g.err == -EROFS);
+	check(rig_mkdir(&g, a, "z") != 0);
+	rig_done(&g);
+}
+
 static void one_file(void)
 {
 	uint64_t n, fh, sub;
@@ -303,6 +328,7 @@ int main(void)
 	read_only();
 	nested(false);
 	nested(true);
+	nested_later();
 	one_file();
 	removed_in_use();
 	rules();

@@ -16,7 +16,7 @@
 #include "io/fd.h"
 
 #define WAKE_SIGNAL (SIGRTMIN + 3)
-#define STACK       (256u << 10)
+#define STACK       (256U << 10)
 
 struct thread {
 	struct worker *w;
@@ -41,7 +41,9 @@ struct worker {
 	bool stop;
 };
 
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): a signal handler has no argument */
 static __thread sigjmp_buf out_of_wait;
+/* NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): likewise */
 static __thread volatile sig_atomic_t armed;
 
 static void on_wake(int sig)

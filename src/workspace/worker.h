@@ -9,16 +9,16 @@
 
 #include "base/base.h"
 
-#define WORKER_JOBS    256u /* at a time, waiting ones included */
-#define WORKER_SHORT   8u   /* threads for work that ends by itself */
-#define WORKER_WAITERS 64u  /* threads that wait for a lock */
+#define WORKER_JOBS    256U /* at a time, waiting ones included */
+#define WORKER_SHORT   8U   /* threads for work that ends by itself */
+#define WORKER_WAITERS 64U  /* threads that wait for a lock */
 
 struct fs;
 struct handle;
 struct lock_owner;
 struct worker;
 
-#define JOB_FDS 8u
+#define JOB_FDS 8U
 
 struct job {
 	/* the thread's part */

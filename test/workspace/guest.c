@@ -2,7 +2,7 @@
  *
  *   bac-workspace-guest stat N PATH     N times the attributes, past every cache
  *   bac-workspace-guest lock PATH       take a flock, wait for it
- *   bac-workspace-guest rings SYSFS N   drive a virtio device of PCI, which no driver holds, as no driver should: N times
+ *   bac-workspace-guest rings SYSFS N SEED   drive a virtio device of PCI, which no driver holds, as no driver should: N times
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -190,13 +190,13 @@ static int take_memory(void)
 	return 0;
 }
 
-static int rings(const char *dir, unsigned long n)
+static int rings(const char *dir, unsigned long n, unsigned seed)
 {
 	if (take_device(dir) < 0 || take_memory() < 0) {
 		perror(dir);
 		return 1;
 	}
-	srand(1);
+	srand(seed);
 	for (unsigned long i = 0; i < n; i++) {
 		start();
 		fill_queue((unsigned)rand() % 2);
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 		return uncached(strtoul(argv[2], NULL, 10), argv[3]);
 	if (argc == 3 && strcmp(argv[1], "lock") == 0)
 		return flock(open(argv[2], O_RDWR | O_CLOEXEC), LOCK_EX) < 0;
-	if (argc == 4 && strcmp(argv[1], "rings") == 0)
-		return rings(argv[2], strtoul(argv[3], NULL, 10));
+	if (argc == 5 && strcmp(argv[1], "rings") == 0)
+		return rings(argv[2], strtoul(argv[3], NULL, 10), (unsigned)atoi(argv[4]));
 	return 2;
 }

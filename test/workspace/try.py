@@ -181,7 +181,7 @@ def hostile():
         p.guest.sh(f"echo {device} >{bus}/unbind")
         before = p.server.cost()
         same("400 starts with garbage in the rings",
-             p.guest.sh(f"bac-workspace-guest rings /sys/bus/pci/devices/{device} 400"), (0, ""))
+             p.guest.sh(f"bac-workspace-guest rings /sys/bus/pci/devices/{device} 400 1"), (0, ""))
         row(p.server.process.poll() is None, "the server lives")
         print(f"# {p.server.cost()[0] - before[0]:.2f} s of CPU, {p.server.cost()[1] - before[1]} wake-ups")
         before = p.server.cost()
