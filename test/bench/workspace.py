@@ -80,7 +80,7 @@ $b mount -t overlay -o lowerdir=/lower,upperdir=/disk/upper,workdir=/disk/work o
 for d in dev proc sys; do $b mount --move /$d /new/$d; done
 $b mkdir -p /new/w/disk /new/w/bac /new/w/virtiofsd
 $b mount --bind /disk/d /new/w/disk
-exec $b chroot /new /bin/bash /scratch/guest.sh </dev/hvc0 >/dev/hvc0 2>&1
+exec $b chroot /new /bin/bash /scratch/guest.sh </new/dev/hvc0 >/new/dev/hvc0 2>&1
 """
 
 GUEST = """
@@ -89,14 +89,17 @@ mount -t tmpfs t /run; mount -t tmpfs t /tmp; mkdir -p /root /w/root
 echo 0 >/proc/sys/kernel/randomize_va_space
 mount -t virtiofs bac /w/root && mount --bind /w/root/0 /w/bac || echo "FAIL bac"
 mount -t virtiofs vfsd /w/virtiofsd || echo "FAIL virtiofsd"
-git config --global --add safe.directory '*'
+chown 1000:1000 /w/disk
+export HOME=/home/agent
+git config --system --add safe.directory '*'
 echo READY
 while IFS= read -r line; do
 	case $line in
 	END) break ;;
-	*) s=$(date +%s%N); bash -c "$line" >/run/out 2>&1; rc=$?; e=$(date +%s%N)
-	   echo "DONE $rc $((e - s)) $(tail -n 1 /run/out | tr -d '\\r')" ;;
+	'!'*) s=0 e=0; bash -c "${line#?}" >/run/out 2>&1; rc=$? ;;
+	*) s=$(date +%s%N); setpriv --reuid 1000 --regid 1000 --clear-groups bash -c "$line" >/run/out 2>&1; rc=$?; e=$(date +%s%N) ;;
 	esac
+	echo "DONE $rc $((e - s)) $(tail -n 1 /run/out | tr -d '\\r')"
 done
 umount /w/disk; sync; echo o >/proc/sysrq-trigger; sleep 5
 """
@@ -208,6 +211,7 @@ class Machine:
         self.host = pathlib.Path(tempfile.mkdtemp(prefix="bac-bench-", dir=os.environ.get("BENCH_HOST")))
         for name in ("bac", "virtiofsd"):
             (self.host / name).mkdir()
+        os.chown(self.host / "virtiofsd", 1000, 1000)  # it hands ids through
         self.server = Server(self.host / "bac")
         daemon = shutil.which("virtiofsd", path="/usr/lib/qemu:/usr/libexec:/usr/bin") or skip("no virtiofsd")
         sock = tmp / "vfsd.sock"
@@ -254,9 +258,9 @@ class Machine:
             if line.startswith(word):
                 return line
 
-    def run(self, where, words):
+    def run(self, where, words, root=False):
         self.wire.settimeout(JOB_S)
-        self.wire.sendall(f"cd /w/{where} && {{ {words}; }}\n".encode())
+        self.wire.sendall(f"{'!' if root else ''}cd /w/{where} && {{ {words}; }}\n".encode())
         done = self.await_line("DONE").split(None, 3)
         if done[1] != "0":
             sys.exit(f"'{words}' in {where}: status {done[1]}: {done[3] if len(done) > 3 else ''}")
@@ -287,7 +291,7 @@ def bench(m, jobs):
                     m.run(where, "rm -rf untar; mkdir untar; tar -C untar -xf /scratch/tree.tar")
                 elif before:
                     m.run(where, before)
-                m.run(where, drop + "true" if cold else "sync")
+                m.run(where, drop + "true" if cold else "sync", root=True)
                 took[where].append(m.run(where, work))
         d, b, v = (statistics.median(took[w]) for w in took)
         print(f"{name:<10} disk {d:7.3f} s  bac {b:7.3f} s  virtiofsd {v:7.3f} s   of the disk {b / d:5.2f} "
