@@ -59,18 +59,55 @@ static void fill(struct fs *f, struct node *n, const struct statx *s, struct fus
 {
 	entry_links(n, s);
 	n->nlookup++;
-	*ret = (struct fuse_entry_out) { .nodeid = node_id(n), .entry_valid = 1, .attr_valid = 1 };
+	*ret = (struct fuse_entry_out) { .nodeid = node_id(n),
+					 .entry_valid = 1,
+					 .attr_valid = attr_valid(n) };
 	attr_fill(f, n, s, &ret->attr);
+}
+
+/* The share that has its place at this name, whatever lies there on the host by now: as with a mount. */
+static struct share *placed(struct fs *f, const struct node *parent, const char *name)
+{
+	struct share *s;
+	const char *rest;
+
+	if (!parent->share || !parent->share->nests ||
+	    place_path(parent, name, f->path, sizeof(f->path)) < 0)
+		return NULL;
+	for (s = f->shares.first; s; s = s->next) {
+		rest = s == parent->share ? NULL : share_below(parent->share, s);
+		if (rest && s->root && streq(rest, f->path))
+			return s;
+	}
+	return NULL;
+}
+
+/* The root of a share, by another name than its number. */
+static int enter(struct fs *f, struct share *s, struct fuse_entry_out *ret, struct node **ret_node)
+{
+	struct statx st;
+	int r = place_statx(s->fd, NULL, &st);
+
+	if (r < 0)
+		return r;
+	fill(f, s->root, &st, ret);
+	if (ret_node)
+		*ret_node = s->root;
+	return 0;
 }
 
 int entry_make(struct fs *f, struct node *parent, const char *name, const struct statx *s,
 	       struct fuse_entry_out *ret, struct node **ret_node)
 {
-	bool root;
-	struct node *n = known(f, parent, s, &root);
+	struct share *other = placed(f, parent, name);
 	struct node_key k = attr_key(s);
+	struct node *n;
+	bool root;
 	int r;
 
+	if (other)
+		return enter(f, other, ret, ret_node);
+	n = known(f, parent, s, &root);
 	if (!n) {
 		n = node_new(&f->nodes, parent->share, &k, (uint16_t)(s->stx_mode & S_IFMT));
 		if (!n)

@@ -77,6 +77,12 @@ static void nested(bool outer_ro)
 		check(rig_rename(&g, g.root, "b", g.root, "bb", 0) == 0);
 	}
 	check(rig_rename(&g, via, "sub", d, "sub", 0) == (outer_ro ? -EXDEV : -EROFS));
+	/* the host puts another folder in its place: the share is there all the same, and where it went */
+	check(renameat(g.dir, "a/in", g.dir, "a/was") == 0 && mkdirat(g.dir, "a/in", 0777) == 0);
+	check(rig_lookup(&g, d, "in") == in && rig_lookup(&g, d, "was") == in);
+	check((rig_mkdir(&g, in, "v") != 0) == outer_ro);
+	check(unlinkat(g.dir, "a/in", AT_REMOVEDIR) == 0);
+	check(renameat(g.dir, "a/was", g.dir, "a/in") == 0);
 	check(fs_share_remove(g.f, 7) == 0 && fs_share_remove(g.f, 7) == -ENOENT);
 	check(rig_getattr(&g, in) == -ESTALE && rig_getattr(&g, n) == -ESTALE);
 	via = rig_lookup(&g, d, "in"); /* the outer share's now */
