@@ -27,13 +27,16 @@
 
 enum { PIPE_SIZE = 1024 * 1024 };
 
-/* One in the pipe: written whole or not at all (PIPE_BUF). */
+/* One in the pipe, as long as its path: written whole or not at all, being no longer than PIPE_BUF. */
 struct note {
-	uint32_t share;
+	uint16_t len; /* of path, with its NUL */
 	uint8_t kind;
 	uint8_t dir;
+	uint32_t share;
 	char path[PIPE_BUF - 8];
 };
+
+enum { NOTE_HEAD = offsetof(struct note, path) };
 
 static void change(int at, const char *name, const struct note *n)
 {
@@ -85,7 +88,8 @@ static void _noreturn_ serve(int fd)
 
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	while (read(fd, &n, sizeof(n)) == sizeof(n))
+	while (fd_read_all(fd, &n, NOTE_HEAD) == NOTE_HEAD &&
+	       fd_read_all(fd, n.path, n.len) == n.len)
 		poke(&n);
 	_exit(0);
 }
@@ -112,12 +116,14 @@ static void start(struct poke *p)
 void poke_send(struct poke *p, const struct wire_changed *m)
 {
 	struct note n = { .share = m->id, .kind = m->kind, .dir = m->dir };
+	size_t len = strlen(m->path) + 1;
 
-	if (strlen(m->path) >= sizeof(n.path))
+	if (len > sizeof(n.path))
 		return;
-	(void)snprintf(n.path, sizeof(n.path), "%s", m->path);
+	memcpy(n.path, m->path, len);
+	n.len = (uint16_t)len;
 	if (p->pipe < 0)
 		start(p);
-	if (p->pipe >= 0 && write(p->pipe, &n, sizeof(n)) < 0 && errno == EPIPE)
+	if (p->pipe >= 0 && write(p->pipe, &n, NOTE_HEAD + len) < 0 && errno == EPIPE)
 		p->pipe = fd_close(p->pipe); /* it was killed: the next one starts another */
 }

@@ -7,6 +7,8 @@
 #include "io/fd.h"
 #include "policy/path-file.h"
 
+enum { NEWS_WAIT_MS = 200 };
+
 enum { FDS_MAX = 4 }; /* one is right; more are seen to be wrong */
 
 static int send_msg(struct control *c, const struct share_msg *m, int flags)
@@ -56,7 +58,8 @@ static void refused(void *arg, const struct fs_refusal *r)
 	c->dropped = 0;
 }
 
-/* News that cannot be told at once is no news. */
+/* The supervisor reads at once, and its socket holds some hundred messages: a burst waits for it, but not for long
+ * (NEWS_WAIT_MS): news that comes late is no news. */
 static void changed(void *arg, const struct fs_change *f)
 {
 	struct control *c = arg;
@@ -65,15 +68,17 @@ static void changed(void *arg, const struct fs_change *f)
 		.changed = { .id = f->share, .kind = f->kind, .dir = f->dir, .path = f->path }
 	};
 
-	(void)!send_msg(c, &m, MSG_DONTWAIT);
+	(void)!send_msg(c, &m, 0);
 }
 
 int control_new(int sock, const struct fs_config *config, struct control **ret)
 {
+	const struct timeval wait = { .tv_usec = NEWS_WAIT_MS * 1000 };
 	struct control *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
+	(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	c->sock = sock;
 	c->fd = -1;
 	c->config = *config;
