@@ -71,6 +71,17 @@ static uint32_t rdev(const struct statx *s)
 	return (minor & 0xff) | major << 8 | (minor & ~0xffU) << 12;
 }
 
+/* Who locks a file wants to see what others wrote under their lock. The guest's kernel asks for the attributes before
+ * it reads from its cache, if it may not believe the ones it has, and drops the cache if the time of the last
+ * change is another one. So these are never to be believed for a file that is locked at times, and each lock that
+ * is got moves that time by some nanoseconds: clocks of file systems are too coarse to tell two changes apart. */
+static void mark_locked(const struct node *n, struct fuse_attr *a)
+{
+	if (n->lock_gen)
+		a->mtimensec ^=
+			1 + n->lock_gen % 3; /* stays below a second: its last two bits are 11 */
+}
+
 void attr_fill(struct fs *f, struct node *n, const struct statx *s, struct fuse_attr *ret)
 {
 	*ret = (struct fuse_attr) {
@@ -90,11 +101,21 @@ void attr_fill(struct fs *f, struct node *n, const struct statx *s, struct fuse_
 		.rdev = rdev(s),
 		.blksize = s->stx_blksize,
 	};
+	if (!n)
+		return;
+	n->told = attr_seen(s);
+	n->told_good = true;
+	mark_locked(n, ret);
+}
+
+uint64_t attr_valid(const struct node *n)
+{
+	return n->lock_gen ? 0 : 1;
 }
 
 ssize_t attr_put(struct fs *f, const struct call *c, const struct statx *s)
 {
-	struct fuse_attr_out out = { .attr_valid = 1 };
+	struct fuse_attr_out out = { .attr_valid = attr_valid(c->n) };
 
 	attr_fill(f, c->n, s, &out.attr);
 	return call_put(c, &out, sizeof(out));

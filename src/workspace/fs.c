@@ -114,6 +114,20 @@ static int admit(struct fs *f, struct call *c, unsigned needs)
 	return needs & WRITES && n->share && n->share->flags & FS_SHARE_RO ? -EROFS : 0;
 }
 
+/* What the guest knows of a file that it changes itself, it knows to be old. */
+static void own_change(struct fs *f, const struct call *c)
+{
+	struct node *n = c->n;
+
+	if (c->m.h.opcode == FUSE_COPY_FILE_RANGE)
+		n = node_get(&f->nodes,
+			     ((const struct fuse_copy_file_range_in *)c->m.arg)->nodeid_out);
+	else if (c->m.h.opcode != FUSE_WRITE && c->m.h.opcode != FUSE_FALLOCATE)
+		return;
+	if (n)
+		n->told_good = false;
+}
+
 /* Done, and told to what watches. */
 static ssize_t serve(struct fs *f, struct call *c)
 {
@@ -124,6 +138,7 @@ static ssize_t serve(struct fs *f, struct call *c)
 		return len;
 	if (poke && c->n != f->root)
 		return poke(f, c);
+	own_change(f, c);
 	len = rows[c->m.h.opcode].fn(f, c);
 	if (len >= 0)
 		watch_own(f, c);

@@ -38,7 +38,8 @@ struct node {
 	struct node *key_next, *name_next;
 	struct node *lru_prev, *lru_next; /* while fd >= 0 */
 	struct handle *handles;           /* open on it */
-	struct node_seen seen;
+	struct node_seen seen, told;      /* told: what the guest was told last */
+	uint32_t lock_gen;                /* how often a lock on it was got; 0: never */
 	uint32_t index, gen, refs, rule_epoch;
 	int fd;         /* O_PATH, kept by place.c for directories; -1 */
 	uint16_t type;  /* S_IFMT bits */
@@ -46,9 +47,11 @@ struct node {
 	uint8_t rule;   /* enum path_rule_kind, as of rule_epoch */
 	uint8_t git;    /* enum gitconfig_kind, likewise */
 	bool used : 1, gone : 1, cache_good : 1;
-	bool pinned : 1; /* fd is the share's, never evicted */
-	bool cut : 1;    /* for reset.c */
-	bool linked : 1; /* had more than one name when last looked at */
+	bool pinned : 1;     /* fd is the share's, never evicted */
+	bool cut : 1;        /* for reset.c */
+	bool told_good : 1;  /* the guest may believe `told`: nothing was done through us since */
+	bool stale_said : 1; /* the last OPEN was answered with ESTALE, to be asked anew */
+	bool linked : 1;     /* had more than one name when last looked at */
 	union {
 		char small[NODE_INLINE_NAME];
 		char *big;

