@@ -13,6 +13,8 @@ enum {
 	RECORD_MAX = 8192,     /* the kernel's own limit */
 	QUEUE_MAX = 16 * 1024, /* the log waits while more than this waits for the port */
 	REFILL_MS = 1000,
+	START_MS =
+		400, /* what a boot has said waits for the first command: to send it takes as long */
 };
 
 size_t klog_format(char *dst, size_t max, const char *record, size_t n, uint64_t *ret_seq)
@@ -136,6 +138,9 @@ void klog_start(struct klog *k, struct loop *l, struct port *p)
 	k->refill.fn = on_refill;
 	k->tokens = KLOG_BURST;
 	k->filled = loop_now();
-	if (fd >= 0 && loop_watch(l, &k->w, EPOLLIN) < 0)
+	k->paused = true;
+	if (fd >= 0 && loop_watch(l, &k->w, 0) < 0)
 		k->w.fd = fd_close(fd);
+	if (k->w.fd >= 0)
+		loop_after(l, &k->refill, START_MS);
 }
