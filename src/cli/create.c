@@ -349,18 +349,20 @@ const struct cmd create_cmd = {
 
 static int only_for_new(const struct create_args *o, struct err *e)
 {
-	const char *which = o->tmpl        ? "--template"
-			    : o->memory    ? "--memory"
-			    : o->cpus      ? "--cpus"
-			    : o->read_only ? "--read-only"
-			    : o->hide.n    ? "--hide"
-			    : o->protect.n ? "--protect"
-			    : o->allow.n   ? "--allow-path"
-					   : NULL;
+	const struct {
+		bool given;
+		const char *option;
+	} list[] = { { o->tmpl, "--template" },     { o->memory, "--memory" },
+		     { o->cpus, "--cpus" },         { o->read_only, "--read-only" },
+		     { o->hide.n, "--hide" },       { o->protect.n, "--protect" },
+		     { o->allow.n, "--allow-path" } };
 
-	if (!which)
-		return 0;
-	return err_set(e, -EINVAL, "%s can only be used when creating a new sandbox", which);
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
+		if (list[i].given)
+			return err_set(e, -EINVAL,
+				       "%s can only be used when creating a new sandbox",
+				       list[i].option);
+	return 0;
 }
 
 /* The agent's own command; arguments after "--" are added if the first is an option, else they take its place. */

@@ -220,31 +220,32 @@ int start_share(int sock, const struct box_share *p, bool umount, struct err *e)
 
 static int parents_first(const void *a, const void *b)
 {
-	const struct box_share *const *x = a, *const *y = b;
+	const struct box_share *x = a, *y = b;
 
-	return strcmp((*x)->path, (*y)->path);
+	return strcmp(x->path, y->path);
 }
 
 /* All shares, and START. 1: the supervisor is gone, and has said why. */
 static int send_shares(int sock, const struct sandbox *b, struct err *e)
 {
-	const struct box_share **v = calloc(b->shares.n + 1, sizeof(*v));
+	_free_ struct box_share *v = calloc(b->shares.n + 1, sizeof(*v));
 	struct buf out = BUF_INIT(WIRE_FRAME_MAX);
-	size_t i;
-	int r = v ? 0 : err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	int r = 0;
 
-	for (i = 0; v && i < b->shares.n; i++)
-		v[i] = &b->shares.v[i];
-	if (v)
-		qsort(v, b->shares.n, sizeof(*v), parents_first);
-	for (i = 0; r == 0 && i < b->shares.n; i++)
-		r = start_share(sock, v[i], false, e);
-	if (r == -ENOENT)
-		(void)err_set(e, r,
-			      "its folder %s is gone; put it back, or take it out with 'bac umount "
-			      "%s %s'",
-			      v[i - 1]->path, b->name, v[i - 1]->path);
-	free(v);
+	if (!v)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	for (size_t i = 0; i < b->shares.n; i++)
+		v[i] = b->shares.v[i]; /* its texts are borrowed */
+	qsort(v, b->shares.n, sizeof(*v), parents_first);
+	for (size_t i = 0; r == 0 && i < b->shares.n; i++) {
+		r = start_share(sock, &v[i], false, e);
+		if (r == -ENOENT)
+			(void)err_set(
+				e, r,
+				"its folder %s is gone; put it back, or take it out with 'bac "
+				"umount %s %s'",
+				v[i].path, b->name, v[i].path);
+	}
 	if (r == -EPIPE || r == -ECONNRESET)
 		return 1;
 	if (r < 0)

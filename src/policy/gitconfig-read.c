@@ -115,20 +115,29 @@ static int unescape(int c)
 	return at ? to[at - from] : -1;
 }
 
+/* The byte that a backslash stands for, or CONTINUED at the end of a line; -1: nothing. */
+enum { CONTINUED = -2 };
+
+static int read_escape(struct reader *r)
+{
+	int c = next(r);
+
+	return c == '\n' ? CONTINUED : unescape(c);
+}
+
+static void skip_comment(struct reader *r)
+{
+	while (next(r) != '\n')
+		;
+}
+
 static bool read_value(struct reader *r)
 {
-	bool quoted = false, comment = false;
+	bool quoted = false;
 	size_t n = 0, trim = 0;
 	int c;
 
-	for (;;) {
-		c = next(r);
-		if (c == '\n') {
-			r->value[trim ? trim : n] = '\0';
-			return !quoted;
-		}
-		if (comment)
-			continue;
+	while ((c = next(r)) != '\n') {
 		if (is_blank(c) && !quoted) {
 			trim = trim ? trim : n;
 			if (n)
@@ -136,24 +145,24 @@ static bool read_value(struct reader *r)
 			continue;
 		}
 		if (!quoted && (c == ';' || c == '#')) {
-			comment = true;
-			continue;
+			skip_comment(r);
+			break;
 		}
 		trim = 0;
 		if (c == '"') {
 			quoted = !quoted;
 			continue;
 		}
-		if (c == '\\') {
-			c = next(r);
-			if (c == '\n')
-				continue;
-			c = unescape(c);
-			if (c < 0)
-				return false;
-		}
+		if (c == '\\')
+			c = read_escape(r);
+		if (c == CONTINUED)
+			continue;
+		if (c < 0)
+			return false;
 		r->value[n++] = (char)c;
 	}
+	r->value[trim ? trim : n] = '\0';
+	return !quoted;
 }
 
 /* What is not the subsection in lower case: git compares the rest so, however it came in. */

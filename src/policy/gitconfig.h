@@ -6,9 +6,9 @@
  * GITCONFIG_ENTRIES_MAX entries. */
 #include "base/base.h"
 
-#define GITCONFIG_MAX         (1024 * 1024) /* bytes of a file; what is larger counts as adding */
-#define GITCONFIG_KEY_MAX     1024          /* bytes of a key; likewise */
-#define GITCONFIG_ENTRIES_MAX 4096          /* entries that run commands; likewise */
+#define GITCONFIG_MAX         (1024UL * 1024) /* bytes of a file; what is larger counts as adding */
+#define GITCONFIG_KEY_MAX     1024            /* bytes of a key; likewise */
+#define GITCONFIG_ENTRIES_MAX 4096            /* entries that run commands; likewise */
 
 enum gitconfig_kind {
 	GITCONFIG_OTHER = 0,

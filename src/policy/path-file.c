@@ -77,7 +77,7 @@ int path_file_add(struct path_builder *b, const char *text, size_t n, const char
 	int r;
 
 	if (n > PATH_FILE_MAX)
-		return err_set(e, -EINVAL, "path rules: a file has %d bytes at most",
+		return err_set(e, -EINVAL, "path rules: a file has %lu bytes at most",
 			       PATH_FILE_MAX);
 	for (line = 1; text < end; text = eol + 1, line++) {
 		eol = memchr(text, '\n', (size_t)(end - text));

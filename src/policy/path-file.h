@@ -5,7 +5,7 @@
  * policy/path.h. Lines that are blank or begin with '#' say nothing. Lines end with LF or CR LF. */
 #include "policy/path.h"
 
-#define PATH_FILE_MAX (256 * 1024) /* bytes */
+#define PATH_FILE_MAX (256UL * 1024) /* bytes */
 
 /* Add the rules of n bytes of text. 0, or what path_builder_add() answers, with line and column
  * in the error; -EINVAL too for an unknown word or a NUL. After an error the rules of the lines

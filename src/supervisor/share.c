@@ -315,23 +315,21 @@ void sup_share_end(struct sup *s)
 static int await_answer(struct sup *s, struct err *e)
 {
 	uint64_t end = fd_now_ns() + (uint64_t)START_MS * 1000000;
-	struct share_msg m;
-	int r;
+	struct share_msg m = { 0 };
 
 	for (;;) {
 		struct pollfd p = { .fd = s->share_fd, .events = POLLIN };
+		int r = hear(s, &m);
 
-		r = hear(s, &m);
 		if (r < 0)
 			return err_errno(e, r, "the workspace server ended (see 'bac logs %s')",
 					 s->order.name);
 		if (r == 0 && m.type == SHARE_ANSWER && m.seq == s->share_seq)
 			break;
-		if (r == 0)
-			continue;
 		if (fd_now_ns() > end)
 			return err_set(e, -ETIMEDOUT, "the workspace server does not answer");
-		(void)poll(&p, 1, 1000);
+		if (r > 0)
+			(void)poll(&p, 1, 1000);
 	}
 	return m.answer.code < 0 ? err_set(e, m.answer.code, "%s", m.answer.text) : 0;
 }

@@ -73,7 +73,7 @@ static void changed(void *arg, const struct fs_change *f)
 
 int control_new(int sock, const struct fs_config *config, struct control **ret)
 {
-	const struct timeval wait = { .tv_usec = NEWS_WAIT_MS * 1000 };
+	const struct timeval wait = { .tv_usec = NEWS_WAIT_MS * 1000L };
 	struct control *c = calloc(1, sizeof(*c));
 
 	if (!c)

@@ -17,9 +17,9 @@
 #include "wire/msg.h"
 #include "workspace/place.h"
 
-#define SLOTS    16384u /* a power of two, well above WATCH_MAX */
-#define OWN_MAX  4096u  /* likewise, of names */
-#define OWN_NS   1000000000u
+#define SLOTS    16384U /* a power of two, well above WATCH_MAX */
+#define OWN_MAX  4096U  /* likewise, of names */
+#define OWN_NS   1000000000U
 #define READ_MAX 16384
 
 #define MASK \
@@ -71,7 +71,7 @@ int watch_fd(const struct watches *w)
 /* The slot of this number, or the free one where it would be. */
 static struct watch *find(struct watches *w, int wd)
 {
-	uint32_t at = (uint32_t)wd * 2654435761u;
+	uint32_t at = (uint32_t)wd * 2654435761U;
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
 		struct watch *s = &w->slot[(at + i) % SLOTS];
@@ -141,10 +141,10 @@ void watch_dir(struct fs *f, const struct node *n, int fd)
 
 static uint64_t mix(uint64_t folder, const char *name)
 {
-	uint64_t h = folder * 0x9e3779b97f4a7c15u;
+	uint64_t h = folder * 0x9e3779b97f4a7c15U;
 
 	for (; *name; name++)
-		h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+		h = (h ^ (unsigned char)*name) * 0x100000001b3U;
 	return h | 1;
 }
 
