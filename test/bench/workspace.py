@@ -161,7 +161,7 @@ def make_disk(tmp):
 
 def make_initrd(tmp, kdir):
     prog = shutil.which("busybox")
-    if not prog or b"static" not in subprocess.run(["file", prog], capture_output=True).stdout:
+    if not prog or b"/ld-" in open(prog, "rb").read(4096):  # it asks for a loader: not static
         skip("no static busybox (package busybox-static)")
     root = tmp / "root"
     (root / "bin").mkdir(parents=True)
