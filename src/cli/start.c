@@ -31,6 +31,9 @@ struct plan {
 	struct image_kernel kernel;
 	struct vm_probe probe;
 	char *dir, *run_dir, *disk, *qemu, *machine, *init, *workspace;
+	char *rule_text;    /* of the setting; rules points into it */
+	const char **rules; /* the setting's, then the sandbox's own */
+	size_t n_rules;
 	uint64_t boot_ms, stop_ms, idle_ms;
 	bool kvm;
 };
@@ -47,6 +50,8 @@ static void plan_done(struct plan *p)
 	free(p->machine);
 	free(p->init);
 	free(p->workspace);
+	free(p->rule_text);
+	free(p->rules);
 }
 
 static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
@@ -64,6 +69,27 @@ static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
 	if (r == 0)
 		r = setting_get(c->state, "vm.qemu", &qemu, NULL, e);
 	return r < 0 ? r : vm_find_qemu(qemu, &p->qemu, e);
+}
+
+static int plan_rules(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	char *line, *rest = NULL;
+	size_t most = b->shares.n_rules + 1;
+	int r = setting_get(c->state, "workspace.rules", &p->rule_text, NULL, e);
+
+	if (r < 0)
+		return r;
+	setting_rules_lines(p->rule_text);
+	for (const char *s = p->rule_text; *s; s++)
+		most += *s == '\n';
+	p->rules = calloc(most + 1, sizeof(*p->rules));
+	if (!p->rules)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	for (line = strtok_r(p->rule_text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		p->rules[p->n_rules++] = line;
+	for (size_t i = 0; i < b->shares.n_rules; i++)
+		p->rules[p->n_rules++] = b->shares.rules[i];
+	return 0;
 }
 
 static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
@@ -164,8 +190,8 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.idle_ms = p->idle_ms,
 				.qemu_files = (const char **)p->probe.qemu_files,
 				.n_qemu_files = (uint32_t)p->probe.n_qemu_files,
-				.rules = (const char **)b->shares.rules,
-				.n_rules = (uint32_t)b->shares.n_rules };
+				.rules = p->rules,
+				.n_rules = (uint32_t)p->n_rules };
 	struct buf out = BUF_INIT(ORDER_MAX);
 	_close_ int fd = memfd_create("bac-orders", MFD_CLOEXEC);
 	int r = fd < 0 ? -errno : wire_order_put(&out, &o);
@@ -389,6 +415,8 @@ static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_
 	r = plan_paths(c, b, p, e);
 	if (r == 0)
 		r = plan_settings(c, p, e);
+	if (r == 0)
+		r = plan_rules(c, b, p, e);
 	if (r == 0)
 		r = plan_images(c, b, p, e);
 	return r < 0 ? r : choose_accel(c, b, o, p, e);

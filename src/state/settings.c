@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "policy/path-file.h"
 
 const struct setting settings[] = {
 	{ "sandbox.disk.size", SET_SIZE, "20g", "size of a new sandbox's disk (sparse)" },
@@ -20,6 +21,8 @@ const struct setting settings[] = {
 	{ "vm.machine", SET_TEXT, "microvm", "QEMU machine: microvm or q35" },
 	{ "vm.qemu", SET_TEXT, "", "path of qemu-system-x86_64; empty: found in PATH" },
 	{ "vm.requireKvm", SET_BOOL, "false", "refuse to start without KVM, rather than emulate" },
+	{ "workspace.rules", SET_TEXT, "",
+	  "path rules of every sandbox, as in 'allow .env; protect Makefile; hide *.key'" },
 	{ NULL },
 };
 
@@ -94,6 +97,43 @@ static int check_choice(const struct setting *s, const char *value, struct err *
 	return 0;
 }
 
+/* "allow .env; hide *.key": as a file of rules with ';' for the ends of lines. */
+static int check_rules(const char *value, struct err *e)
+{
+	_cleanup_(path_builder_freep) struct path_builder *b = NULL;
+	_free_ char *text = strdup(value);
+	int r = path_builder_new(&b);
+
+	if (!text || r < 0)
+		return err_errno(e, -ENOMEM, "workspace.rules");
+	setting_rules_lines(text);
+	r = path_file_add(b, text, strlen(text), "setting", e);
+	return r < 0 ? err_ctx(e, "workspace.rules") : 0;
+}
+
+void setting_rules_lines(char *text)
+{
+	char *to = text, *line = text;
+	bool word = true; /* in the line's first word, or before it */
+
+	for (;; text++) {
+		char c = *text;
+
+		if (c == ';' || c == '\n' || !c) {
+			while (to > line && to[-1] == ' ')
+				to--;
+			*to++ = c ? '\n' : '\0';
+			line = to;
+			word = true;
+			if (!c)
+				return;
+		} else if (c != ' ' || (to > line && to[-1] != ' ') || !word) {
+			word = word && !(to > line && to[-1] == ' ');
+			*to++ = c;
+		}
+	}
+}
+
 int setting_check(const struct setting *s, const char *value, struct err *e)
 {
 	static const char *const what[] = {
@@ -109,6 +149,8 @@ int setting_check(const struct setting *s, const char *value, struct err *e)
 		return err_set(e, -EINVAL, "%s: '%.80s' is not %s", s->key, value, what[s->kind]);
 	if (strlen(value) > 1023)
 		return err_set(e, -EINVAL, "%s: the value is too long (1023 bytes)", s->key);
+	if (streq(s->key, "workspace.rules"))
+		return check_rules(value, e);
 	return check_choice(s, value, e);
 }
 

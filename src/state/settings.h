@@ -28,5 +28,8 @@ int setting_check(const struct setting *s, const char *value, struct err *e) _mu
 int setting_get(struct state *st, const char *key, char **ret, const char **ret_source,
 		struct err *e) _must_check_;
 
+/* Of a checked workspace.rules, one rule a line, in place. */
+void setting_rules_lines(char *text);
+
 /* The same as a number (bytes, ms, 0 or 1). */
 int setting_number(struct state *st, const char *key, uint64_t *ret, struct err *e) _must_check_;

@@ -103,6 +103,19 @@ static void test_basics(void)
 	buf_done(&notes);
 }
 
+static void test_rules(void)
+{
+	char text[] = "  allow .env;; protect   My  File ;hide *.key ", empty[] = "";
+	struct err e = { 0 };
+
+	setting_rules_lines(text);
+	check(streq(text, "allow .env\n\nprotect My  File\nhide *.key"));
+	setting_rules_lines(empty);
+	check(!*empty);
+	check(setting_check(setting_find("workspace.rules", &e), "allow a; hide b*", &e) == 0);
+	check(setting_check(setting_find("workspace.rules", &e), "hide ../x", &e) == -EINVAL);
+}
+
 /* A creator that died leaves a row and a directory; the next open clears them away. */
 static void test_half_made(void)
 {
@@ -247,6 +260,7 @@ int main(void)
 {
 	check(mkdtemp(root));
 	test_basics();
+	test_rules();
 	test_half_made();
 	test_truncated();
 	test_lost_dir();
