@@ -46,6 +46,26 @@ wait $pid
 is 'a running command ends with 125' "$?" 125
 like 'and one line' "$(cat exec.err)" 'signal 9'
 
+# the workspace server: a sandbox with a folder that cannot answer is stopped, never left
+mkdir -p shared
+echo host >shared/f
+ok 'a sandbox with a folder' bac create --name w -m 512m shell "$PWD/shared"
+server() { pgrep -P "$(supervisor "$1")" -f '^/bac-workspace'; }
+"$BAC" exec w sh -c 'while cat f >/dev/null; do :; done' 2>/dev/null &
+busy=$!
+kill -KILL "$(server w)"
+wait_for 60 bash -c '[ "$(state_of w)" = stopped ]' && pass 'the workspace server killed: stopped' || fail 'the workspace server killed: stopped' "$(state_of w)"
+like 'with the reason' "$(bac inspect w)" 'workspace server was killed by signal 9'
+wait $busy
+is 'and starts again, the folder with it' "$(bac exec w cat f)" host
+rm -r shared
+ok 'stop' bac stop w
+fails 'its folder gone: not started' bac exec w true
+like 'which is named, with what to do' "$err" "its folder .*/shared is gone; put it back, or take it out with 'bac umount w"
+ok 'taken out' bac umount w "$PWD/shared"
+ok 'it starts' bac exec w true
+ok 'rm' bac rm --force w
+
 # frozen: QEMU stopped
 ok 'up again' bac exec a true
 ok 'another' bac create --name b -m 512m shell
