@@ -4,6 +4,7 @@
 #include "workspace/entry.h"
 
 #include "base/text.h"
+#include "workspace/again.h"
 #include "workspace/attr.h"
 #include "workspace/place.h"
 
@@ -164,19 +165,25 @@ int entry_share(struct fs *f, const char *name, struct fuse_entry_out *ret)
 ssize_t entry_put(struct fs *f, struct call *c, const char *name)
 {
 	struct fuse_entry_out out;
+	struct again *again = NULL;
+	struct node *n;
 	struct statx s;
-	int r;
+	int dir, r;
 
 	if (c->room < sizeof(out))
 		return -ERANGE; /* before anything is counted */
-	r = place_dir(f, c->n);
+	dir = place_dir(f, c->n);
+	if (dir < 0)
+		return dir;
+	r = again_lookup(f, c->n, name, dir, &s, &again);
+	if (r > 0)
+		r = place_statx(dir, name, &s);
 	if (r < 0)
 		return r;
-	r = place_statx(r, name, &s);
+	r = entry_make(f, c->n, name, &s, &out, &n);
 	if (r < 0)
 		return r;
-	r = entry_make(f, c->n, name, &s, &out, NULL);
-	if (r < 0)
-		return r;
+	if (again)
+		again_found(again, n);
 	return call_put(c, &out, sizeof(out));
 }

@@ -20,6 +20,15 @@
 
 struct watches;
 
+/* again.c */
+#define AGAIN_MAX 8U
+struct again {
+	bool used;
+	int fd;                /* what was found, or -1 */
+	uint64_t parent, node; /* numbers; node 0: not found yet */
+	char name[FUSE_MSG_NAME_MAX + 1];
+};
+
 /* Files with several names of which one is ruled (ruling.c). */
 #define RULING_LINKS 65536U
 struct ruling_link {
@@ -41,6 +50,8 @@ struct fs {
 	struct lock_table locks;
 	struct worker *worker;
 	struct watches *watches; /* or NULL */
+	struct again again[AGAIN_MAX];
+	unsigned again_next;
 	struct ruling_links ruled;
 	struct node *root;
 	uint64_t devs[FS_DEVS]; /* attr.c */

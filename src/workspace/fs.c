@@ -12,6 +12,7 @@
 
 #include "io/fd.h"
 #include "wire/msg.h"
+#include "workspace/again.h"
 #include "workspace/attr.h"
 #include "workspace/late.h"
 #include "workspace/ops.h"
@@ -290,6 +291,7 @@ struct fs *fs_free(struct fs *f)
 {
 	if (!f)
 		return NULL;
+	again_drop_all(f);
 	if (f->root) {
 		while (f->shares.first)
 			(void)fs_share_remove(f, f->shares.first->id);
@@ -369,6 +371,7 @@ int fs_share_remove(struct fs *f, uint32_t id)
 
 	if (!s)
 		return -ENOENT;
+	again_drop_all(f);
 	root = s->root;
 	s->dead = true;
 	reset_share(f, s);

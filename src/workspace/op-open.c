@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "workspace/again.h"
 #include "workspace/attr.h"
 #include "workspace/entry.h"
 #include "workspace/gitguard.h"
@@ -35,10 +36,23 @@ static uint32_t keep_cache(struct node *n, const struct statx *s, bool truncated
 	return keep ? FOPEN_KEEP_CACHE : 0;
 }
 
-static int open_node(struct fs *f, struct node *n, uint32_t flags, struct statx *s)
+/* *ret_looked: it is what the guest has just been told to look for. */
+static int open_node(struct fs *f, struct node *n, uint32_t flags, struct statx *s,
+		     bool *ret_looked)
 {
-	int acc = access_of(flags);
-	int fd = place_open(f, n, acc, s);
+	_close_ int kept = again_take(f, n);
+	int acc = access_of(flags), fd, r;
+
+	if (kept >= 0) {
+		fd = place_reopen(f, kept, acc);
+		r = fd < 0 ? fd : place_statx(fd, NULL, s);
+		if (r == 0) {
+			*ret_looked = true;
+			return fd;
+		}
+		(void)fd_close(fd);
+	}
+	fd = place_open(f, n, acc, s);
 
 	/* a file that may only be appended to (chattr +a) */
 	if (fd == -EPERM && acc != O_RDONLY && flags & O_APPEND)
@@ -66,7 +80,7 @@ static bool must_look_again(struct node *n, const struct statx *s)
 ssize_t op_open(struct fs *f, struct call *c)
 {
 	const struct fuse_open_in *in = c->m.arg;
-	bool trunc = in->flags & O_TRUNC;
+	bool trunc = in->flags & O_TRUNC, looked = false;
 	_close_ int fd = -1;
 	struct handle *h;
 	struct statx s;
@@ -80,11 +94,15 @@ ssize_t op_open(struct fs *f, struct call *c)
 	r = ruling_open(f, c->m.op, c->n, writes(in->flags));
 	if (r < 0)
 		return r;
-	fd = open_node(f, c->n, in->flags, &s);
+	fd = open_node(f, c->n, in->flags, &s, &looked);
+	if (fd >= 0 && !looked && !trunc && must_look_again(c->n, &s)) {
+		(void)fd_close(fd);
+		fd = -ESTALE;
+	}
+	if (fd == -ESTALE)
+		again_stale(f, c->n);
 	if (fd < 0)
 		return fd;
-	if (!trunc && must_look_again(c->n, &s))
-		return -ESTALE;
 	h = handle_new(&f->handles, c->n, take_fd(&fd));
 	if (!h)
 		return -ENFILE;

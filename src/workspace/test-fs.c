@@ -535,6 +535,26 @@ static void the_cache(void)
 	check(rig_release(&g, n, fh) == 0);
 }
 
+/* A name that the host replaces all the time: who was told to look again gets what was there then. */
+static void replaced(void)
+{
+	uint64_t n, fh;
+
+	rig_host_file(&g, "idx", "1");
+	n = rig_lookup(&g, g.root, "idx");
+	rig_host_file(&g, "new", "22");
+	check(renameat(g.dir, "new", g.dir, "idx") == 0);
+	check(!rig_open(&g, n, O_RDONLY) && g.err == -ESTALE);
+	n = rig_lookup(&g, g.root, "idx");
+	rig_host_file(&g, "new", "333");
+	check(renameat(g.dir, "new", g.dir, "idx") == 0);
+	check((fh = rig_open(&g, n, O_RDWR)) && rig_read(&g, n, fh, 0, 9) == 2);
+	check(rig_release(&g, n, fh) == 0);
+	/* once */
+	check(!rig_open(&g, n, O_RDONLY) && g.err == -ESTALE);
+	check(rig_lookup(&g, g.root, "idx") != n);
+}
+
 static void all(const char *base)
 {
 	rig_new(&g, base, NULL, 0);
@@ -553,6 +573,7 @@ static void all(const char *base)
 	xattrs();
 	unknown();
 	the_cache();
+	replaced();
 	rig_done(&g);
 }
 
