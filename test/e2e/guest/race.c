@@ -88,16 +88,19 @@ int main(int argc, char **argv)
 	if (argc < 4 || chdir(argv[1]) < 0)
 		return 2;
 	(void)snprintf(up, sizeof(up), "../../..%s", argv[2]);
-	(void)mkdir("d", 0755);
-	(void)mkdir("d/in", 0755);
+	/* made elsewhere: the host swaps "d" as soon as it is there */
+	(void)mkdir("made", 0755);
+	(void)mkdir("made/in", 0755);
 	(void)!symlink(argv[2], "link1");
 	(void)!symlink(up, "link2");
-	(void)!symlink(argv[2], "d/out");
+	(void)!symlink(argv[2], "made/out");
 	for (int i = 0; i < 2; i++) {
-		f = fopen(i ? "d/in/f" : "d/f", "w");
+		f = fopen(i ? "made/in/f" : "made/f", "w");
 		if (!f || fputs("inside", f) < 0 || fclose(f) != 0)
 			return 2;
 	}
+	if (rename("made", "d") < 0)
+		return 2;
 	(void)pthread_create(&t[0], NULL, swap, "link1");
 	(void)pthread_create(&t[1], NULL, swap, "link2");
 	(void)pthread_create(&t[2], NULL, look, NULL);
