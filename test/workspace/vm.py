@@ -25,6 +25,8 @@ mkdir -p /proc /sys /dev /mnt
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 exec </dev/ttyS0 >/dev/ttyS0 2>&1
 stty raw -echo
+# what a kernel with modules needs; each again, for those that need another one first
+for n in 1 2 3 4; do for m in /modules/*; do [ -f "$m" ] && insmod "$m" 2>/dev/null; done; done
 mount -t virtiofs bac /mnt
 echo "@@ $?"
 while read -r line; do eval "$line"; echo "@@ $?"; done
@@ -180,6 +182,9 @@ class Guest:
         with open(top / "initrd", "wb") as out:
             subprocess.run("find . | busybox cpio -o -H newc", shell=True, cwd=top / "root", stdout=out,
                            stderr=subprocess.DEVNULL, check=True)
+            out.flush()
+            with open(os.path.join(os.path.dirname(kernel()), "modules.cpio"), "rb") as modules:
+                out.write(modules.read())
         return str(top / "initrd")
 
     def more(self, sock, what):
