@@ -7,7 +7,7 @@
 #include "io/fd.h"
 #include "policy/path-file.h"
 
-enum { NEWS_WAIT_MS = 200 };
+enum { NEWS_WAIT_MS = 200, NEWS_REST_MS = 2000 };
 
 enum { FDS_MAX = 4 }; /* one is right; more are seen to be wrong */
 
@@ -68,7 +68,10 @@ static void changed(void *arg, const struct fs_change *f)
 		.changed = { .id = f->share, .kind = f->kind, .dir = f->dir, .path = f->path }
 	};
 
-	(void)!send_msg(c, &m, 0);
+	if (fd_now_ns() < c->deaf_until)
+		return;
+	if (send_msg(c, &m, 0) == -EAGAIN) /* it is stopped: the guest's files do not wait for it */
+		c->deaf_until = fd_now_ns() + (uint64_t)NEWS_REST_MS * 1000000;
 }
 
 int control_new(int sock, const struct fs_config *config, struct control **ret)

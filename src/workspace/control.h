@@ -12,6 +12,7 @@ struct control {
 	struct path_rules *rules; /* ours */
 	bool start;               /* START came; to be answered with control_started() */
 	uint32_t start_seq;
+	uint64_t deaf_until;              /* fd_now_ns() at which news are told again */
 	uint64_t second;                  /* in which refusals are counted */
 	uint32_t refused;                 /* told in it */
 	uint32_t dropped;                 /* not told since the last */
