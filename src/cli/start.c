@@ -215,31 +215,15 @@ int start_share(int sock, const struct box_share *p, bool umount, struct err *e)
 						   (p->file ? MOUNT_FILE : 0)),
 				.path = p->path,
 				.alias = p->alias };
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct buf out = BUF_INIT(WIRE_FRAME_MAX);
 	_close_ int tree = -1;
-	struct msghdr h = { .msg_iovlen = 1 };
-	struct iovec iov;
 	int r = umount ? 0 : share_take(p->path, p->read_only, &tree, e);
 
 	if (r < 0)
 		return r;
 	r = wire_mount_add(&out, umount ? WIRE_UMOUNT : WIRE_MOUNT, &m);
-	iov = (struct iovec) { out.p, out.n };
-	h.msg_iov = &iov;
-	if (tree >= 0) {
-		struct cmsghdr *c;
-
-		h.msg_control = room;
-		h.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&h);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &tree, sizeof(int));
-	}
-	if (r == 0 && sendmsg(sock, &h, MSG_NOSIGNAL) != (ssize_t)out.n)
-		r = -errno;
+	if (r == 0)
+		r = fd_send_with(sock, buf_data(&out), out.n, tree, 0);
 	buf_done(&out);
 	return r < 0 ? err_errno(e, r, "cannot share %s", p->path) : 0;
 }

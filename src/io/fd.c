@@ -3,9 +3,68 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Room for what comes beside a message, placed as the kernel's macros want it. */
+union beside {
+	struct cmsghdr align;
+	char room[CMSG_SPACE(4 * sizeof(int))];
+};
+
+int fd_send_with(int sock, const void *p, size_t n, int fd, int flags)
+{
+	union beside b = { 0 };
+	struct iovec iov = { (void *)p, n };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t k;
+
+	if (fd >= 0) {
+		m.msg_control = &b;
+		m.msg_controllen = CMSG_SPACE(sizeof(int));
+		b.align.cmsg_level = SOL_SOCKET;
+		b.align.cmsg_type = SCM_RIGHTS;
+		b.align.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&b.align), &fd, sizeof(int));
+	}
+	do
+		k = sendmsg(sock, &m, flags | MSG_NOSIGNAL);
+	while (k < 0 && errno == EINTR);
+	if (k < 0)
+		return -errno;
+	return (size_t)k == n ? 0 : -EMSGSIZE;
+}
+
+ssize_t fd_receive_with(int sock, void *p, size_t n, int flags, int *ret_fd)
+{
+	union beside b = { 0 };
+	struct iovec iov = { p, n };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &b, .msg_controllen = sizeof(b)
+	};
+	int one = -1, count = 0;
+	ssize_t k;
+
+	do
+		k = recvmsg(sock, &m, flags | MSG_CMSG_CLOEXEC);
+	while (k < 0 && errno == EINTR);
+	if (k < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		size_t fds = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < fds; i++, count++) {
+			(void)fd_close(one);
+			memcpy(&one, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		}
+	}
+	*ret_fd = count > 1 ? fd_close(one) : one;
+	return k;
+}
 
 int fd_close(int fd)
 {

@@ -27,6 +27,14 @@ int fd_write_all(int fd, const void *p, size_t n) _must_check_;
 /* Read until n bytes or the end. Bytes read, or -errno. */
 ssize_t fd_read_all(int fd, void *p, size_t n) _must_check_;
 
+/* Send n bytes in one call, with a descriptor beside the first of them (SCM_RIGHTS, unix(7)); fd -1: none, and it stays
+ * the caller's. MSG_NOSIGNAL is added to flags. 0; -EMSGSIZE if only a part went; -errno. */
+int fd_send_with(int sock, const void *p, size_t n, int fd, int flags) _must_check_;
+
+/* Receive at most n bytes in one call, and what came beside them: *ret_fd (close-on-exec, the caller's) is the one
+ * descriptor, or -1 if there was none or more than one, which are closed. Bytes, 0 at the end, or -errno. */
+ssize_t fd_receive_with(int sock, void *p, size_t n, int flags, int *ret_fd) _must_check_;
+
 /* The whole content of a file of at most max bytes as a heap text with a NUL behind; the length in
  * *ret_len if that is not NULL. 0, -EFBIG, -ENOMEM or -errno. */
 int fd_read_file(int dir, const char *path, size_t max, char **ret, size_t *ret_len) _must_check_;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -128,6 +129,40 @@ static void failed_replace(int dir)
 	check(unlinkat(dir, "file", 0) == 0);
 }
 
+/* Bytes with a descriptor beside them, one or none; two are nobody's, and closed. */
+static void beside(void)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(2 * sizeof(int))];
+	} two = { .align = { .cmsg_level = SOL_SOCKET,
+			     .cmsg_type = SCM_RIGHTS,
+			     .cmsg_len = CMSG_LEN(2 * sizeof(int)) } };
+	struct iovec iov = { (void *)(uintptr_t) "z", 1 };
+	struct msghdr m = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &two, .msg_controllen = sizeof(two)
+	};
+	struct stat a, b;
+	int s[2], p[2], fd = -1;
+	char c[8];
+
+	check(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s) == 0);
+	check(pipe2(p, O_CLOEXEC) == 0);
+	check(fd_send_with(s[0], "x", 1, p[0], 0) == 0 && fd_send_with(s[0], "yy", 2, -1, 0) == 0);
+	check(fd_receive_with(s[1], c, sizeof(c), 0, &fd) == 1 && fd >= 0 && fd != p[0]);
+	check(fstat(fd, &a) == 0 && fstat(p[0], &b) == 0 && a.st_ino == b.st_ino);
+	check(fcntl(fd, F_GETFD) == FD_CLOEXEC && close(fd) == 0);
+	check(fd_receive_with(s[1], c, sizeof(c), 0, &fd) == 2 && fd == -1 && c[0] == 'y');
+	memcpy(CMSG_DATA(&two.align), p, sizeof(p));
+	check(sendmsg(s[0], &m, 0) == 1);
+	check(fd_receive_with(s[1], c, sizeof(c), 0, &fd) == 1 && fd == -1);
+	check(close(p[1]) == 0 && read(p[0], c, 1) == 0); /* no other writer is left */
+	check(fd_receive_with(s[1], c, sizeof(c), MSG_DONTWAIT, &fd) == -EAGAIN);
+	check(close(s[0]) == 0 && fd_receive_with(s[1], c, sizeof(c), 0, &fd) == 0);
+	check(fd_send_with(s[1], "x", 1, -1, 0) == -EPIPE);
+	check(close(s[1]) == 0 && close(p[0]) == 0);
+}
+
 int main(void)
 {
 	char top[] = "/tmp/test-fd-XXXXXX";
@@ -136,6 +171,7 @@ int main(void)
 	ownership();
 	whole_transfers();
 	flags();
+	beside();
 	check(mkdtemp(top));
 	dir = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	check(dir >= 0);

@@ -55,29 +55,22 @@ void conn_flush(struct conn *c)
 		gone(c);
 }
 
-/* recv(), with the descriptor that may come along: one is kept, the others are closed. */
+/* recv(), with the descriptor that may come along. */
 static ssize_t receive(struct conn *c, void *to, size_t room)
 {
-	char control[CMSG_SPACE(4 * sizeof(int))];
-	struct iovec iov = { to, room };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control) };
-	struct cmsghdr *h;
+	int fd = -1;
 	ssize_t k;
 
 	if (!c->takes_fd)
 		return recv(c->fd, to, room, MSG_DONTWAIT);
-	k = recvmsg(c->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	for (h = k < 0 ? NULL : CMSG_FIRSTHDR(&m); h; h = CMSG_NXTHDR(&m, h)) {
-		size_t i, n = h->cmsg_type == SCM_RIGHTS ? (h->cmsg_len - CMSG_LEN(0)) / sizeof(int)
-							 : 0;
-
-		for (i = 0; i < n; i++) {
-			(void)fd_close(c->came_fd);
-			memcpy(&c->came_fd, CMSG_DATA(h) + i * sizeof(int), sizeof(int));
-		}
+	k = fd_receive_with(c->fd, to, room, MSG_DONTWAIT, &fd);
+	if (k < 0) {
+		errno = (int)-k;
+		return -1;
+	}
+	if (fd >= 0) {
+		(void)fd_close(c->came_fd);
+		c->came_fd = fd;
 	}
 	return k;
 }

@@ -117,25 +117,9 @@ static struct share *by_path(struct sup *s, const char *path)
 static int tell(struct sup *s, const struct share_msg *m, int fd)
 {
 	static uint8_t bytes[SHARE_MSG_MAX];
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
 	ssize_t n = share_put(m, bytes, sizeof(bytes));
-	struct iovec iov = { bytes, (size_t)MAX(n, (ssize_t)0) };
-	struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	if (n < 0)
-		return (int)n;
-	if (fd >= 0) {
-		struct cmsghdr *c;
-
-		h.msg_control = room;
-		h.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&h);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	}
-	return sendmsg(s->share_fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+	return n < 0 ? (int)n : fd_send_with(s->share_fd, bytes, (size_t)n, fd, MSG_DONTWAIT);
 }
 
 static int tell_add(struct sup *s, struct share *h, int fd)
@@ -338,32 +322,23 @@ static int await_answer(struct sup *s, struct err *e)
  * for which it is 1. */
 static int receive(struct wire_mount *ret, uint8_t *bytes, size_t max, int *ret_fd, struct err *e)
 {
-	char room[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { bytes, max };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = room,
-			    .msg_controllen = sizeof(room) };
+	_close_ int fd = -1;
+	ssize_t n = fd_receive_with(SHARES_FD, bytes, max, 0, &fd);
 	struct wire_frame f;
-	struct cmsghdr *c;
 	size_t used;
-	ssize_t n;
 
-	do
-		n = recvmsg(SHARES_FD, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_errno(e, (int)n, "cannot receive the shares");
 	if (n == 0)
 		return err_set(e, -ECANCELED, "the command that starts it is gone");
-	if (n > 0 && wire_frame_parse(&f, &used, FROM_HOST, bytes, (size_t)n) == WIRE_OK &&
+	if (wire_frame_parse(&f, &used, FROM_HOST, bytes, (size_t)n) == WIRE_OK &&
 	    f.type == WIRE_START)
 		return 1;
-	c = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return err_errno(e, n < 0 ? -errno : -EPROTO, "cannot receive the shares");
-	memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
-	if (wire_frame_parse(&f, &used, FROM_CLIENT, bytes, (size_t)n) != WIRE_OK ||
+	if (fd < 0 || wire_frame_parse(&f, &used, FROM_CLIENT, bytes, (size_t)n) != WIRE_OK ||
 	    f.type != WIRE_MOUNT || wire_mount_parse(ret, &f) != WIRE_OK)
-		return err_set(e, -EPROTO, "the shares are not understood");
+		return err_set(e, -EPROTO,
+			       "the shares are not understood; is bac installed in two versions?");
+	*ret_fd = take_fd(&fd);
 	return 0;
 }
 

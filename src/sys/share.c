@@ -40,47 +40,14 @@ static int clone_tree(const char *path, bool read_only, int *ret)
 	return 0;
 }
 
-/* One byte, with the descriptor or, if there is none, with a negative errno in the number. */
-static void send_tree(int sock, int tree, int code)
-{
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec iov = { &code, sizeof(code) };
-	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (tree >= 0) {
-		struct cmsghdr *c;
-
-		m.msg_control = room;
-		m.msg_controllen = sizeof(room);
-		c = CMSG_FIRSTHDR(&m);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &tree, sizeof(int));
-	}
-	(void)!sendmsg(sock, &m, MSG_NOSIGNAL);
-}
-
+/* The answer is a number, 0 or a negative errno, with the descriptor if it is 0. */
 static int receive_tree(int sock, int *ret)
 {
-	char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	int code = -EPIPE, fd = -1;
-	struct iovec iov = { &code, sizeof(code) };
-	struct msghdr m = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = room,
-			    .msg_controllen = sizeof(room) };
-	struct cmsghdr *c;
-	ssize_t n;
+	int code = -EPIPE, fd;
+	ssize_t n = fd_receive_with(sock, &code, sizeof(code), 0, &fd);
 
-	do
-		n = recvmsg(sock, &m, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)sizeof(code))
 		return -EPIPE;
-	c = CMSG_FIRSTHDR(&m);
-	if (c && c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(int));
 	if (code < 0 || fd < 0)
 		return code < 0 ? code : -EPIPE;
 	*ret = fd;
@@ -94,8 +61,7 @@ static _noreturn_ void child(int sock, const char *path, bool read_only)
 	r = unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ? -errno : 0;
 	if (r == 0)
 		r = clone_tree(path, read_only, &tree);
-	send_tree(sock, tree, r);
-	_exit(0);
+	_exit(fd_send_with(sock, &r, sizeof(r), tree, 0) < 0);
 }
 
 static int take_in_child(const char *path, bool read_only, int *ret)

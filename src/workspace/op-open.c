@@ -163,16 +163,28 @@ static int open_existing(struct fs *f, struct call *c, int dir, uint32_t flags)
 	return take_fd(&fd);
 }
 
-ssize_t op_create(struct fs *f, struct call *c)
+/* The new file behind fd (taken): its node, by name or, without one, as a file that has none. */
+static ssize_t made(struct fs *f, struct call *c, int fd, const char *name)
 {
 	const struct fuse_create_in *in = c->m.arg;
 	struct created out = { 0 };
-	_close_ int fd = -1;
+	_close_ int own = fd;
 	struct node *n = NULL;
 	struct statx s;
-	int dir, r;
+	int r = place_statx(own, NULL, &s);
 
-	if (c->room < sizeof(out))
+	if (r == 0)
+		r = name ? entry_make(f, c->n, name, &s, &out.entry, &n)
+			 : entry_nameless(f, c->n, &s, &out.entry, &n);
+	return n ? created(f, c, &out, n, take_fd(&own), in->flags) : r;
+}
+
+ssize_t op_create(struct fs *f, struct call *c)
+{
+	const struct fuse_create_in *in = c->m.arg;
+	int dir, fd;
+
+	if (c->room < sizeof(struct created))
 		return -ERANGE;
 	dir = make_in(f, c, c->m.name);
 	if (dir < 0)
@@ -182,40 +194,22 @@ ssize_t op_create(struct fs *f, struct call *c)
 			  in->mode & MAKE_MODE);
 	if (fd == -EEXIST && !(in->flags & O_EXCL))
 		fd = open_existing(f, c, dir, in->flags);
-	if (fd < 0)
-		return fd;
-	r = place_statx(fd, NULL, &s);
-	if (r == 0)
-		r = entry_make(f, c->n, c->m.name, &s, &out.entry, &n);
-	if (!n)
-		return r;
-	return created(f, c, &out, n, take_fd(&fd), in->flags);
+	return fd < 0 ? fd : made(f, c, fd, c->m.name);
 }
 
 ssize_t op_tmpfile(struct fs *f, struct call *c)
 {
 	const struct fuse_create_in *in = c->m.arg;
-	struct created out = { 0 };
-	_close_ int fd = -1;
-	struct node *n = NULL;
-	struct statx s;
-	int dir, r;
+	int dir, fd;
 
-	if (c->room < sizeof(out))
+	if (c->room < sizeof(struct created))
 		return -ERANGE;
 	dir = place_dir(f, c->n);
 	if (dir < 0)
 		return dir;
 	make_umask(f, in->umask);
 	fd = place_openat(f, dir, ".", O_TMPFILE | access_of(in->flags), in->mode & MAKE_MODE);
-	if (fd < 0)
-		return fd;
-	r = place_statx(fd, NULL, &s);
-	if (r == 0)
-		r = entry_nameless(f, c->n, &s, &out.entry, &n);
-	if (!n)
-		return r;
-	return created(f, c, &out, n, take_fd(&fd), in->flags);
+	return fd < 0 ? fd : made(f, c, fd, NULL);
 }
 
 ssize_t op_release(struct fs *f, struct call *c)
