@@ -1,18 +1,20 @@
 /* What a program in a cage sees, one fact a line: run by test-cage inside the cage. A static program
  * of its own, since a cage holds no libraries unless they are asked for. With the argument "sleep" it
  * says "ready" and waits; with "abort" it aborts, as process 1; with "threads" it counts how many
- * threads it may have; with "work" it works on a share (descriptor 8) as the user. */
+ * threads it may have; with "dial" and a port it connects to the host; with "work" it works on a share (descriptor 8) as the user. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -127,6 +129,23 @@ static void surroundings(void)
 		printf("env %s\n", *e);
 }
 
+/* A listener of the host's loopback, and whether the host's network is ours to change. */
+static void dial(const char *port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET,
+				 .sin_port = htons((uint16_t)strtoul(port, NULL, 10)),
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct ifreq q = { .ifr_name = "lo", .ifr_flags = 0 };
+	int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	printf("dial %s\n",
+	       s >= 0 && connect(s, (struct sockaddr *)&a, sizeof(a)) == 0 ? "yes" : "no");
+	printf("change %s\n", ioctl(s, SIOCSIFFLAGS, &q) == 0 ? "yes" : "no");
+	printf("raw %s\n",
+	       socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP) >= 0 ? "yes" : "no");
+	(void)close(s);
+}
+
 static void limits(void)
 {
 	static const struct {
@@ -216,6 +235,12 @@ int main(int argc, char **argv)
 		abort();
 	if (!strcmp(what, "work")) {
 		work();
+		surroundings();
+		powers();
+		return 0;
+	}
+	if (!strcmp(what, "dial") && argc > 2) {
+		dial(argv[2]);
 		surroundings();
 		powers();
 		return 0;

@@ -587,11 +587,15 @@ static int map_ids(const struct cage *c)
 /* Stage CLONE. As fork(), into the namespaces. */
 static int clone_child(struct cage *c)
 {
+	unsigned long flags = NAMESPACES | CLONE_PIDFD | SIGCHLD;
 	long pid;
+
+	if (c->s->host_net)
+		flags &= ~(unsigned long)CLONE_NEWNET;
 
 	/* clone() rather than clone3(), which containers often forbid; the raw call, since glibc's
 	 * wants a stack. On x86-64: flags, stack, place of the pidfd, child's tid, tls. */
-	pid = syscall(SYS_clone, NAMESPACES | CLONE_PIDFD | SIGCHLD, NULL, &c->pidfd, NULL, 0);
+	pid = syscall(SYS_clone, flags, NULL, &c->pidfd, NULL, 0);
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)

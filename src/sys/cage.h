@@ -1,7 +1,7 @@
 #pragma once
 /* A program in a cage: it sees the files and the descriptors it was given, itself, and nothing else.
  *
- * The cage is made of new user, mount, pid, network, ipc, uts and cgroup namespaces, an own root of
+ * The cage is made of new user, mount, pid, network (unless host_net), ipc, uts and cgroup namespaces, an own root of
  * read-only bind mounts, no capability and no way to get one, and resource limits. Nothing of it is on
  * the host: it is gone when the program ends. Works for an ordinary user and for root. Linux 5.12. */
 #include <sys/types.h>
@@ -41,6 +41,9 @@ struct cage_spec {
 	 * root it is root, of all ids there are, with the power to override modes and act as owner
 	 * (CAP_DAC_OVERRIDE, CAP_FOWNER) and no other. */
 	bool as_user;
+	/* It stays in the network namespace of its parent: it may connect to wherever the user may. Unix sockets
+	 * with an abstract name are in reach too, unless its own filter forbids that. */
+	bool host_net;
 	int self_fd; /* if not 0: the program's number for its own /proc/self/fd */
 };
 

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -220,6 +222,56 @@ static void works(void)
 	check(status == 0 && has(ro, "made Read-only file system") && has(ro, "again yes"));
 }
 
+static bool bind_listen(int fd, const struct sockaddr_in *a)
+{
+	return bind(fd, (const struct sockaddr *)a, sizeof(*a)) == 0 && listen(fd, 1) == 0;
+}
+
+/* A program of that cage is asked to connect to a listener of ours. */
+static char *see_dial(bool host_net, int *ret_status)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	_close_ int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), pidfd = -1, out = -1;
+	char port[16], *text = calloc(1, 1 << 16);
+	const char *const argv[] = { "/bin/look", "dial", port, NULL }, *const env[] = { NULL };
+	struct cage_bind bind = { look, "/bin/look", CAGE_EXEC };
+	struct cage_spec s = { &bind, 1, argv, env, .n_fds = 2, .host_net = host_net };
+	socklen_t len = sizeof(a);
+	struct err e = { 0 };
+	int p[2];
+	pid_t pid;
+
+	check(text && pipe2(p, O_CLOEXEC) == 0);
+	out = p[0];
+	check(bind_listen(listener, &a) && getsockname(listener, (struct sockaddr *)&a, &len) == 0);
+	check(snprintf(port, sizeof(port), "%u", ntohs(a.sin_port)) > 0);
+	s.fds = (struct sys_fd[]) { { p[1], 1 }, { 2, 2 } };
+	if (cage_spawn(&s, &pid, &pidfd, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		check(false);
+	}
+	check(close(p[1]) == 0);
+	check(fd_read_all(out, text, (1 << 16) - 1) > 0);
+	check(sys_wait(pid, pidfd, fd_now_ns() + 20000000000u, ret_status) == 0);
+	return text;
+}
+
+/* The host's network is there to be used, as anybody may; nothing else of the cage is different. */
+static void dials(void)
+{
+	int status = -1;
+	_free_ char *t = see_dial(true, &status), *closed = NULL;
+	char id[64];
+	uid_t uid = geteuid() ? geteuid() : 0x70000000 + (uid_t)getpid();
+
+	check(status == 0 && has(t, "dial yes") && has(t, "change no") && has(t, "raw no"));
+	check(snprintf(id, sizeof(id), "uid %u %u", uid, uid) > 0 && has(t, id));
+	check(has(t, "host cage") && has(t, "pid 1") && count(t, "sees ") == 0);
+	check(has(t, "caps 0 0 0 0") && has(t, "nnp 1") && has(t, "userns no"));
+	closed = see_dial(false, &status);
+	check(status == 0 && has(closed, "dial no"));
+}
+
 static void shares(void)
 {
 	char link[64], share[64];
@@ -422,6 +474,7 @@ static void everything(void)
 
 	inside();
 	works();
+	dials();
 	shares();
 	outside();
 	ends();
