@@ -8,25 +8,34 @@
  * sees what was dropped. Its arguments: none. CONFIG and POLICY come first; until both are there it answers nothing.
  *
  * Both are built from the same tree: the format is not kept compatible. What the proxy says is hostile. */
+#include <sys/types.h>
+
 #include "wire/msg.h"
 
 /* type, number, sender: S supervisor, M minder, P proxy; descriptors */
 #define PROXY_TYPES(X) \
-	X(CONFIG, 1, 'S', 0)    /* struct proxy_config */ \
-	X(POLICY, 2, 'S', 1)    /* number of this policy; a memory file of net_text */ \
-	X(PING, 3, 'S', 0)      /* number; answered by PONG at once: a proxy that is stuck is replaced */ \
+	X(CONFIG, 1, 'S', 0) /* struct proxy_config */ \
+	X(POLICY, 2, 'S', 1) /* number of this policy; a memory file of net_text */ \
+	X(PING, 3, 'S', \
+	  0) /* number; answered by PONG at once: a proxy that is stuck is replaced */ \
 	X(RESOLVER, 16, 'M', 0) /* text of resolv.conf, text of hosts */ \
 	X(PONG, 64, 'P', 0)     /* number */ \
 	X(APPLIED, 65, 'P', 0)  /* number of the policy; code 0 or -errno; text */ \
 	X(READY, 66, 'P', 0)    /* sealed, listening */ \
 	X(SAY, 67, 'P', 0)      /* a line for the sandbox's log */
 
-enum { PROXY_MSG_MAX = 192 * 1024, PROXY_RESOLV_MAX = 64 * 1024, PROXY_HOSTS_MAX = 96 * 1024, PROXY_CONNECT_MAX = 64 };
+enum {
+	PROXY_MSG_MAX = 192 * 1024,
+	PROXY_RESOLV_MAX = 64 * 1024,
+	PROXY_HOSTS_MAX = 96 * 1024,
+	PROXY_CONNECT_MAX = 64
+};
 
 /* The addresses inside: fixed, the same in every sandbox (RFC 2544's range, which no host uses). */
-#define NET_GATEWAY_TEXT "198.18.0.1" /* resolver, and forward proxy on 3128: gateway.docker.internal */
-#define NET_GUEST_TEXT   "198.18.0.2"
-#define NET_HOST_TEXT    "198.18.0.5" /* host.docker.internal */
+#define NET_GATEWAY_TEXT \
+	"198.18.0.1" /* resolver, and forward proxy on 3128: gateway.docker.internal */
+#define NET_GUEST_TEXT "198.18.0.2"
+#define NET_HOST_TEXT  "198.18.0.5" /* host.docker.internal */
 enum { NET_PREFIX = 30, NET_FORWARD_PORT = 3128 };
 /* Names get addresses from 198.18.1.0 to 198.18.255.255 (allowed) and 198.19.0.0/16 (refused: the connection is told why). */
 
@@ -34,7 +43,38 @@ struct proxy_config {
 	const char *sandbox;  /* its name */
 	const char *upstream; /* "", "http://[user:pass@]host:port" or "socks5[h]://..." */
 	const char *no_proxy; /* comma list, as NO_PROXY */
-	uint32_t generation;  /* how often the proxy has been started for this sandbox: names get other addresses each time */
+	uint32_t
+		generation; /* how often the proxy has been started for this sandbox: names get other addresses each time */
 	uint32_t n_connect;
 	const char *connect[PROXY_CONNECT_MAX]; /* "host:port=address:port" */
 };
+
+struct proxy_msg {
+	uint8_t type; /* enum proxy_type */
+	union {
+		struct proxy_config config;
+		uint32_t number; /* POLICY, PING, PONG */
+		struct {
+			const char *conf, *hosts;
+		} resolver;
+		struct {
+			uint32_t number;
+			int32_t code;
+			const char *text;
+		} applied;
+		const char *say;
+	};
+};
+
+enum { PROXY_TEXT_MAX = 1023, PROXY_URL_MAX = 1023, PROXY_LIST_MAX = 4095 };
+
+#define X(name, num, from, fds) PROXY_##name = (num),
+enum proxy_type { PROXY_TYPES(X) };
+#undef X
+
+/* One datagram. Texts for people (APPLIED, SAY) are cut at PROXY_TEXT_MAX. Bytes, or -ENOBUFS; max is at most PROXY_MSG_MAX. */
+ssize_t proxy_put(const struct proxy_msg *m, void *p, size_t max) _must_check_;
+
+/* Take one apart that came from 'S', 'M' or 'P' with n_fds descriptors. WIRE_OK or WIRE_E_*; texts borrow from the bytes, *ret is set only on
+ * WIRE_OK. */
+int proxy_parse(struct proxy_msg *ret, char from, const void *p, size_t n, size_t n_fds);
