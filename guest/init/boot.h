@@ -26,5 +26,5 @@ int boot_switch(struct boot *b, struct err *e) _must_check_;
 /* mkdir -p, of root's. 0 or -errno. */
 int boot_make_dirs(const char *path, mode_t mode) _must_check_;
 
-/* Host name and /etc/hosts; the loopback device; the default directory. Failures are only noted. */
+/* Host name and /etc/hosts; the network devices and /etc/resolv.conf; the default directory. Failures are only noted. */
 void boot_identity(struct boot *b, const char *hostname, const char *workdir);

@@ -17,6 +17,7 @@ enum {
 	VM_FD_ROOT,
 	VM_FD_DISK,
 	VM_FD_SHARE,
+	VM_FD_TAP,
 	VM_FD_N
 };
 

@@ -102,6 +102,8 @@ static size_t map_fds(const struct vm_spec *s, const struct files *f, struct sys
 	map[n++] = (struct sys_fd) { s->qmp_fd, VM_FD_QMP };
 	if (s->share_fd)
 		map[n++] = (struct sys_fd) { s->share_fd, VM_FD_SHARE };
+	if (s->tap_fd)
+		map[n++] = (struct sys_fd) { s->tap_fd, VM_FD_TAP };
 	if (f->root >= 0)
 		map[n++] = (struct sys_fd) { f->root, VM_FD_ROOT };
 	if (f->disk >= 0)

@@ -91,6 +91,13 @@ static void others(void)
 	s.share_fd = 9;
 	check(vm_args_make(&s, &a) == 0 &&
 	      mentions("vhost-user-fs-pci,chardev=share,tag=bac") == 1);
+	s.tap_fd = 10;
+	s.mac = "02:00:00:00:00:02";
+	check(vm_args_make(&s, &a) == 0 && streq(after("-netdev"), "tap,id=net,fd=8,vhost=off"));
+	check(has("virtio-net-pci,netdev=net,mac=02:00:00:00:00:02,romfile="));
+	s.machine = "microvm";
+	check(vm_args_make(&s, &a) == 0 &&
+	      has("virtio-net-device,netdev=net,mac=02:00:00:00:00:02"));
 	s.machine = "pc,accel=kvm";
 	check(vm_args_make(&s, &a) == -EINVAL);
 	s.machine = "microvm";

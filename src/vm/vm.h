@@ -27,6 +27,8 @@ struct vm_spec {
 	int qmp_fd;             /* socket: QMP */
 	int console_fd;         /* writable: kernel console, QEMU's stderr */
 	int share_fd;           /* socket: vhost-user, to a file server that answers; 0: none */
+	int tap_fd; /* tap device with a header in front of each packet (IFF_VNET_HDR); 0: no network */
+	const char *mac; /* of the guest's end of it */
 };
 
 /* Start QEMU. On success the caller should close its copies of the descriptors (they are
