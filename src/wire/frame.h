@@ -67,7 +67,8 @@ enum wire_from {
 	X(JOB, 72, FROM_DOOR, 0, 35, 2048, 0) \
 	X(JOB_KILL, 73, FROM_CLIENT, 0, 6, 256, 0) \
 	X(ATTACH, 74, FROM_CLIENT, 1, 5, 256, 0) \
-	X(JOB_IS, 75, FROM_DOOR, 1, 5, 256, 0)
+	X(JOB_IS, 75, FROM_DOOR, 1, 5, 256, 0) \
+	X(POLICY, 76, FROM_CLIENT, 0, 0, 0, 0)
 
 #define X(name, num, from, stream, min, max, more) WIRE_##name = (num),
 enum wire_type { WIRE_TYPES(X) };

@@ -4,7 +4,8 @@
  * The command that starts a sandbox reads the state and the settings, writes the orders into a
  * memory file and hands it to the supervisor as descriptor 3. The supervisor reads no
  * configuration of its own. The shares follow on descriptor 6, a SEQPACKET socket: one MOUNT frame (wire/msg.h)
- * with one descriptor each, parents first, ended by a START frame. Both are built from the same tree: the version is checked, the
+ * with one descriptor each, parents first, ended by a START frame. Descriptor 7 is a memory file: the network policy as
+ * net_text (policy/net.h), empty where network is 0. Both are built from the same tree: the version is checked, the
  * format is a list of fields in the order of this table and is not kept compatible. */
 #include "base/buf.h"
 #include "wire/frame.h"
@@ -23,24 +24,34 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(cmdline)    /* added to the kernel's command line */ \
 	X(qemu)       /* the QEMU program */ \
 	X(workspace)  /* the program of the file server */ \
+	X(net)        /* the program that makes the network namespace */ \
+	X(proxy)      /* the program of the proxy */ \
+	X(audit)      /* the program that writes the receipts */ \
+	X(audit_dir)  /* where it does */ \
+	X(upstream)   /* the proxy that is used to reach the world, or "" */ \
+	X(no_proxy)   /* comma list: reached without it */ \
 	X(machine)    /* "microvm" or "q35" */ \
 	X(workdir)    /* default directory of commands in the guest */
 
 #define ORDER_NUMBERS(X) \
 	X(accel) /* enum wire_accel */ \
 	X(cpus) \
-	X(memory)    /* bytes */ \
-	X(disk_size) /* bytes; limits what QEMU may write to a file */ \
-	X(tsc_khz)   /* host's time stamp counter, for emulation; 0: none */ \
-	X(tcg_multi) /* emulate with a thread for each CPU: safe with this QEMU and kernel */ \
-	X(boot_ms)   /* deadline of a boot */ \
-	X(stop_ms)   /* deadline of an orderly stop */ \
-	X(idle_ms)   /* stop after this long without use; 0: never */
+	X(memory)      /* bytes */ \
+	X(disk_size)   /* bytes; limits what QEMU may write to a file */ \
+	X(tsc_khz)     /* host's time stamp counter, for emulation; 0: none */ \
+	X(tcg_multi)   /* emulate with a thread for each CPU: safe with this QEMU and kernel */ \
+	X(boot_ms)     /* deadline of a boot */ \
+	X(stop_ms)     /* deadline of an orderly stop */ \
+	X(idle_ms)     /* stop after this long without use; 0: never */ \
+	X(network)     /* 1: there is a network device, and all that belongs to it */ \
+	X(audit_file)  /* bytes of one file of receipts */ \
+	X(audit_total) /* and of all of a sandbox's */
 
 /* NULL-terminated lists of texts. */
 #define ORDER_LISTS(X) \
 	X(qemu_files) /* what QEMU needs in its root: absolute paths */ \
-	X(rules)      /* path rules: "hide PATTERN", "protect PATTERN", "allow PATTERN" */
+	X(rules)      /* path rules: "hide PATTERN", "protect PATTERN", "allow PATTERN" */ \
+	X(connect)    /* "HOST:PORT=ADDRESS:PORT": dialled there instead */
 
 struct wire_order {
 #define X(n) const char *n;
