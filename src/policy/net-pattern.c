@@ -227,7 +227,7 @@ static void set_glob_kind(struct net_pattern *p)
 	p->suffix = (uint16_t)suffix_of(p->host);
 	if (streq(p->host, "*") || streq(p->host, "**"))
 		p->kind = PAT_ALL;
-	else if (p->suffix == 2 && p->host[0] == '*')
+	else if (p->suffix == 2 && p->host[1] == '.')
 		p->kind = PAT_ONE;
 	else if (p->suffix == 3 && starts_with(p->host, "**."))
 		p->kind = PAT_MANY;
