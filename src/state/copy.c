@@ -11,7 +11,7 @@
 
 enum { COPY_MAX = 16 * 1024 * 1024 };
 
-static int write_json(int dir, const char *path, json_t *j)
+int state_json_write(int dir, const char *path, json_t *j)
 {
 	_free_ char *text = json_dumps(j, JSON_INDENT(2) | JSON_SORT_KEYS);
 
@@ -19,7 +19,7 @@ static int write_json(int dir, const char *path, json_t *j)
 	return text ? fd_replace_file(dir, path, 0600, text, strlen(text)) : -ENOMEM;
 }
 
-static json_t *read_json(int dir, const char *path)
+json_t *state_json_read(int dir, const char *path)
 {
 	_free_ char *text = NULL;
 	size_t len;
@@ -36,15 +36,16 @@ int state_copy_write(struct state *s, const struct sandbox *b, struct err *e)
 	json_t *j;
 	int r;
 
-	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "id", b->id,
+	j = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:b}", "id", b->id,
 		      "name", b->name, "agent", b->agent, "template", b->tmpl, "template_tag",
 		      b->tmpl_tag, "workdir", b->workdir, "cpus", (json_int_t)b->cpus, "memory",
 		      (json_int_t)b->memory, "disk", (json_int_t)b->disk, "created",
-		      (json_int_t)b->created, "shared", json_loads(shares ? shares : "", 0, NULL));
+		      (json_int_t)b->created, "shared", json_loads(shares ? shares : "", 0, NULL),
+		      "network", !b->no_network);
 	if (!j)
 		return err_errno(e, -ENOMEM, "cannot record the sandbox");
 	(void)snprintf(path, sizeof(path), "%s/sandbox.json", b->id);
-	r = write_json(s->boxes_fd, path, j);
+	r = state_json_write(s->boxes_fd, path, j);
 	if (r < 0)
 		return err_errno(e, r, "cannot write %s/sandboxes/%s", s->dir, path);
 	return 0;
@@ -77,6 +78,7 @@ static int take(json_t *j, struct sandbox *b)
 	b->memory = (uint64_t)memory;
 	b->disk = (uint64_t)disk;
 	b->created = b->used = created;
+	b->no_network = json_is_false(json_object_get(j, "network")); /* older ones say nothing */
 	b->made = true;
 	return b->name && b->agent && b->tmpl && b->tmpl_tag && b->workdir ? 0 : -ENOMEM;
 }
@@ -89,7 +91,7 @@ int state_copy_read(struct state *s, const char *id, struct sandbox *ret)
 	int r;
 
 	(void)snprintf(path, sizeof(path), "%.255s/sandbox.json", id);
-	j = read_json(s->boxes_fd, path);
+	j = state_json_read(s->boxes_fd, path);
 	if (!j)
 		return -ENOENT;
 	r = take(j, &b);
@@ -121,13 +123,13 @@ int state_settings_copy(struct state *s, struct err *e)
 		json_decref(j);
 		return r;
 	}
-	r = write_json(s->dir_fd, "settings.json", j);
+	r = state_json_write(s->dir_fd, "settings.json", j);
 	return r < 0 ? err_errno(e, r, "cannot write %s/settings.json", s->dir) : 0;
 }
 
 int state_settings_restore(struct state *s)
 {
-	json_t *j = read_json(s->dir_fd, "settings.json"), *v;
+	json_t *j = state_json_read(s->dir_fd, "settings.json"), *v;
 	struct err e = { 0 };
 	const char *key;
 	int r = 0;

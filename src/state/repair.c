@@ -17,16 +17,24 @@
 #include "sys/dirs.h"
 #include "sys/lock.h"
 
-enum { SCHEMA = 2, BUSY_MS = 10000 };
+enum { SCHEMA = 3, BUSY_MS = 10000 };
+
+#define RULES_SCHEMA \
+	"CREATE TABLE IF NOT EXISTS rule (id TEXT PRIMARY KEY, sandbox TEXT NOT NULL, " \
+	"allow INTEGER NOT NULL, resource TEXT NOT NULL, method TEXT NOT NULL, " \
+	"path TEXT NOT NULL, via TEXT NOT NULL, grp TEXT NOT NULL, created INTEGER NOT NULL) " \
+	"STRICT;" \
+	"CREATE TABLE IF NOT EXISTS policy (one INTEGER PRIMARY KEY CHECK (one = 1), " \
+	"preset TEXT NOT NULL) STRICT;"
 
 static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS sandbox (id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, "
 	"agent TEXT NOT NULL, tmpl TEXT NOT NULL, tmpl_tag TEXT NOT NULL, workdir TEXT NOT NULL, "
 	"cpus INTEGER NOT NULL, memory INTEGER NOT NULL, disk INTEGER NOT NULL, "
 	"created INTEGER NOT NULL, used INTEGER NOT NULL, made INTEGER NOT NULL, "
-	"shares TEXT NOT NULL) STRICT;"
-	"CREATE TABLE IF NOT EXISTS setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-	"PRAGMA user_version = 2;";
+	"shares TEXT NOT NULL, network INTEGER NOT NULL) STRICT;"
+	"CREATE TABLE IF NOT EXISTS setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) "
+	"STRICT;" RULES_SCHEMA "PRAGMA user_version = 3;";
 
 /* From each version to the next. */
 static const char *const upgrades[SCHEMA] = {
@@ -34,6 +42,9 @@ static const char *const upgrades[SCHEMA] = {
 	      "ALTER TABLE sandbox ADD COLUMN shares TEXT NOT NULL DEFAULT "
 	      "'{\"rules\":[],\"shares\":[]}';"
 	      "PRAGMA user_version = 2; COMMIT;",
+	[2] = "BEGIN IMMEDIATE;"
+	      "ALTER TABLE sandbox ADD COLUMN network INTEGER NOT NULL DEFAULT 1;" RULES_SCHEMA
+	      "PRAGMA user_version = 3; COMMIT;",
 };
 
 static int one_int(sqlite3 *db, const char *sql, int *ret)
@@ -189,6 +200,8 @@ static int adopt(struct state *s, const char *id, struct buf *notes, struct err 
 			   : err_errno(e, -ENOMEM, "cannot repair the state");
 	}
 	if (r == 0)
+		r = rules_restore(s, id, e);
+	if (r == 0)
 		note(notes, "found the sandbox '%s' again (%s)", b.name, id);
 	sandbox_done(&b);
 	return r;
@@ -337,6 +350,9 @@ static int open_unsound(struct state *s, struct buf *notes, struct err *e)
 		r = renew(s, notes, e);
 	if (r == 0)
 		r = make_schema(s, e);
+	if (r < 0)
+		return r;
+	r = rules_restore(s, "", e);
 	if (r < 0)
 		return r;
 	r = state_settings_restore(s);

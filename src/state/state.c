@@ -91,25 +91,19 @@ int state_fault(struct state *s, const char *doing, struct err *e)
 	}
 }
 
-static int prepare(struct state *s, const char *sql, sqlite3_stmt **ret, struct err *e)
+int state_prepare(struct state *s, const char *sql, sqlite3_stmt **ret, struct err *e)
 {
 	if (sqlite3_prepare_v2(s->db, sql, -1, ret, NULL) != SQLITE_OK)
 		return state_fault(s, "read the state", e);
 	return 0;
 }
 
-static void finalizep(sqlite3_stmt **st)
-{
-	(void)sqlite3_finalize(*st);
-}
-#define _stmt_ _cleanup_(finalizep)
-
-static int step_done(struct state *s, sqlite3_stmt *st, const char *doing, struct err *e)
+int state_step(struct state *s, sqlite3_stmt *st, const char *doing, struct err *e)
 {
 	return sqlite3_step(st) == SQLITE_DONE ? 0 : state_fault(s, doing, e);
 }
 
-static char *column(sqlite3_stmt *st, int i)
+char *state_column(sqlite3_stmt *st, int i)
 {
 	const unsigned char *t = sqlite3_column_text(st, i);
 
@@ -118,7 +112,7 @@ static char *column(sqlite3_stmt *st, int i)
 
 #define COLUMNS \
 	"id, name, agent, tmpl, tmpl_tag, workdir, cpus, memory, disk, created, used, made, " \
-	"shares"
+	"shares, network"
 
 static int read_row(struct state *s, sqlite3_stmt *st, struct sandbox *ret, struct err *e)
 {
@@ -127,11 +121,11 @@ static int read_row(struct state *s, sqlite3_stmt *st, struct sandbox *ret, stru
 	const char *id = (const char *)sqlite3_column_text(st, 0);
 
 	(void)snprintf(b.id, sizeof(b.id), "%s", id ? id : "");
-	b.name = column(st, 1);
-	b.agent = column(st, 2);
-	b.tmpl = column(st, 3);
-	b.tmpl_tag = column(st, 4);
-	b.workdir = column(st, 5);
+	b.name = state_column(st, 1);
+	b.agent = state_column(st, 2);
+	b.tmpl = state_column(st, 3);
+	b.tmpl_tag = state_column(st, 4);
+	b.workdir = state_column(st, 5);
 	b.cpus = (uint32_t)sqlite3_column_int64(st, 6);
 	b.memory = (uint64_t)sqlite3_column_int64(st, 7);
 	b.disk = (uint64_t)sqlite3_column_int64(st, 8);
@@ -139,6 +133,7 @@ static int read_row(struct state *s, sqlite3_stmt *st, struct sandbox *ret, stru
 	b.used = sqlite3_column_int64(st, 10);
 	b.made = sqlite3_column_int(st, 11);
 	r = shares_parse((const char *)sqlite3_column_text(st, 12), &b.shares);
+	b.no_network = !sqlite3_column_int(st, 13);
 	b.lost = faccessat(s->boxes_fd, b.id, F_OK, AT_SYMLINK_NOFOLLOW) < 0;
 	if (!b.name || !b.agent || !b.tmpl || !b.tmpl_tag || !b.workdir)
 		r = -ENOMEM;
@@ -165,6 +160,7 @@ static void bind_row(sqlite3_stmt *st, const struct sandbox *b, const char *shar
 	(void)sqlite3_bind_int64(st, 11, b->used);
 	(void)sqlite3_bind_int(st, 12, b->made);
 	(void)sqlite3_bind_text(st, 13, shares, -1, SQLITE_STATIC);
+	(void)sqlite3_bind_int(st, 14, !b->no_network);
 }
 
 int state_insert(struct state *s, const struct sandbox *b, struct err *e)
@@ -175,8 +171,9 @@ int state_insert(struct state *s, const struct sandbox *b, struct err *e)
 
 	if (!shares)
 		return err_errno(e, -ENOMEM, "cannot record the sandbox");
-	r = prepare(s, "INSERT INTO sandbox (" COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", &st,
-		    e);
+	r = state_prepare(s,
+			  "INSERT INTO sandbox (" COLUMNS ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+			  &st, e);
 	if (r < 0)
 		return r;
 	bind_row(st, b, shares);
@@ -193,12 +190,13 @@ int state_insert(struct state *s, const struct sandbox *b, struct err *e)
 static int delete_row(struct state *s, const char *id, struct err *e)
 {
 	_stmt_ sqlite3_stmt *st = NULL;
-	int r = prepare(s, "DELETE FROM sandbox WHERE id = ?", &st, e);
+	int r = state_prepare(s, "DELETE FROM sandbox WHERE id = ?", &st, e);
 
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, id, -1, SQLITE_STATIC);
-	return step_done(s, st, "remove the sandbox from the state", e);
+	r = state_step(s, st, "remove the sandbox from the state", e);
+	return r == 0 ? rules_forget(s, id, e) : r;
 }
 
 static int new_id(char ret[STATE_ID_MAX + 1])
@@ -266,12 +264,12 @@ int state_made(struct state *s, const struct sandbox *b, struct err *e)
 	r = state_copy_write(s, b, e);
 	if (r < 0)
 		return r;
-	r = prepare(s, "UPDATE sandbox SET made = 1, workdir = ?2 WHERE id = ?1", &st, e);
+	r = state_prepare(s, "UPDATE sandbox SET made = 1, workdir = ?2 WHERE id = ?1", &st, e);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(st, 2, b->workdir, -1, SQLITE_STATIC);
-	return step_done(s, st, "record the sandbox", e);
+	return state_step(s, st, "record the sandbox", e);
 }
 
 int state_shares_lock(const struct state *s, const char *id, int *ret_fd)
@@ -289,12 +287,12 @@ int state_shares_set(struct state *s, const struct sandbox *b, struct err *e)
 		       : err_errno(e, -ENOMEM, "cannot record the shares");
 
 	if (r == 0)
-		r = prepare(s, "UPDATE sandbox SET shares = ?2 WHERE id = ?1", &st, e);
+		r = state_prepare(s, "UPDATE sandbox SET shares = ?2 WHERE id = ?1", &st, e);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_text(st, 2, shares, -1, SQLITE_STATIC);
-	return step_done(s, st, "record the shares", e);
+	return state_step(s, st, "record the shares", e);
 }
 
 int state_remove(struct state *s, const struct sandbox *b, struct err *e)
@@ -325,10 +323,11 @@ int state_get(struct state *s, const char *name, struct sandbox *ret, struct err
 	_stmt_ sqlite3_stmt *st = NULL;
 	int r;
 
-	r = prepare(s,
-		    "SELECT " COLUMNS " FROM sandbox WHERE made = 1 AND (name = ?1 OR id = ?1) "
-		    "ORDER BY name = ?1 DESC LIMIT 1",
-		    &st, e);
+	r = state_prepare(s,
+			  "SELECT " COLUMNS
+			  " FROM sandbox WHERE made = 1 AND (name = ?1 OR id = ?1) "
+			  "ORDER BY name = ?1 DESC LIMIT 1",
+			  &st, e);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
@@ -348,10 +347,10 @@ int state_rows(struct state *s, bool made_only, struct sandbox **ret, size_t *re
 	size_t n = 0;
 	int r, k;
 
-	r = prepare(s,
-		    made_only ? "SELECT " COLUMNS " FROM sandbox WHERE made = 1 ORDER BY name"
-			      : "SELECT " COLUMNS " FROM sandbox ORDER BY name",
-		    &st, e);
+	r = state_prepare(s,
+			  made_only ? "SELECT " COLUMNS " FROM sandbox WHERE made = 1 ORDER BY name"
+				    : "SELECT " COLUMNS " FROM sandbox ORDER BY name",
+			  &st, e);
 	while (r == 0 && (k = sqlite3_step(st)) != SQLITE_DONE) {
 		struct sandbox *more;
 
@@ -392,8 +391,8 @@ void state_used(struct state *s, const struct sandbox *b)
 
 	if (b->made)
 		known_put(s->dir_fd, b->name, b->id);
-	if (prepare(s, "UPDATE sandbox SET used = ?2 WHERE id = ?1 AND used < ?2 - 60", &st, &e) <
-	    0)
+	if (state_prepare(s, "UPDATE sandbox SET used = ?2 WHERE id = ?1 AND used < ?2 - 60", &st,
+			  &e) < 0)
 		return;
 	(void)sqlite3_bind_text(st, 1, b->id, -1, SQLITE_STATIC);
 	(void)sqlite3_bind_int64(st, 2, time(NULL));
@@ -406,13 +405,13 @@ int state_setting(struct state *s, const char *key, char **ret, struct err *e)
 	char *v = NULL;
 	int r;
 
-	r = prepare(s, "SELECT value FROM setting WHERE key = ?", &st, e);
+	r = state_prepare(s, "SELECT value FROM setting WHERE key = ?", &st, e);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
 	r = sqlite3_step(st);
 	if (r == SQLITE_ROW) {
-		v = column(st, 0);
+		v = state_column(st, 0);
 		if (!v)
 			return err_errno(e, -ENOMEM, "cannot read the settings");
 	} else if (r != SQLITE_DONE) {
@@ -427,17 +426,17 @@ int state_setting_put(struct state *s, const char *key, const char *value, struc
 	_stmt_ sqlite3_stmt *st = NULL;
 	int r;
 
-	r = prepare(s,
-		    value ? "INSERT INTO setting (key, value) VALUES (?1, ?2) "
-			    "ON CONFLICT (key) DO UPDATE SET value = ?2"
-			  : "DELETE FROM setting WHERE key = ?1",
-		    &st, e);
+	r = state_prepare(s,
+			  value ? "INSERT INTO setting (key, value) VALUES (?1, ?2) "
+				  "ON CONFLICT (key) DO UPDATE SET value = ?2"
+				: "DELETE FROM setting WHERE key = ?1",
+			  &st, e);
 	if (r < 0)
 		return r;
 	(void)sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
 	if (value)
 		(void)sqlite3_bind_text(st, 2, value, -1, SQLITE_STATIC);
-	return step_done(s, st, "store the setting", e);
+	return state_step(s, st, "store the setting", e);
 }
 
 int state_setting_set(struct state *s, const char *key, const char *value, struct err *e)
@@ -454,7 +453,7 @@ int state_each_setting(struct state *s,
 	_stmt_ sqlite3_stmt *st = NULL;
 	int r;
 
-	r = prepare(s, "SELECT key, value FROM setting ORDER BY key", &st, e);
+	r = state_prepare(s, "SELECT key, value FROM setting ORDER BY key", &st, e);
 	if (r < 0)
 		return r;
 	while ((r = sqlite3_step(st)) == SQLITE_ROW)

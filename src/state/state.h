@@ -50,6 +50,7 @@ struct sandbox {
 	uint64_t disk;   /* bytes */
 	int64_t created; /* seconds since 1970 */
 	int64_t used;    /* last use, likewise */
+	bool no_network; /* it has no network device at all */
 	bool made;
 	bool lost; /* its directory is not there: it can only be removed */
 };
