@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/net.h"
 #include "supervisor/share.h"
 #include "supervisor/sup.h"
 
@@ -58,7 +59,7 @@ static void send_status(struct client *c, bool answers)
 				 .started_ns = s->started_real_ns,
 				 .boot_ns = s->boot_ns,
 				 .qemu_pid = (uint32_t)MAX(s->qemu, 0),
-				 .remark = s->reason };
+				 .remark = *s->reason ? s->reason : sup_net_remark(s) };
 
 	m.sessions = s->n_streams - m.jobs;
 	c->waits_status = false;
@@ -160,6 +161,8 @@ static bool dispatch(struct client *c, const struct wire_frame *f)
 		return sup_share_mount(c, f);
 	case WIRE_UMOUNT:
 		return sup_share_umount(c, f);
+	case WIRE_POLICY:
+		return sup_net_policy(c, f);
 	case WIRE_STATUS:
 		return on_status(c, f);
 	case WIRE_WAIT:
@@ -196,6 +199,7 @@ static void drop(struct client *c)
 			sup_stream_orphan(s, s->streams[i]);
 	sup_job_viewer_gone(c);
 	sup_share_client_gone(c);
+	sup_net_client_gone(c);
 	conn_close(&c->conn); /* asking how it is, is no use: the idle time goes on */
 }
 

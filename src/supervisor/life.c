@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "io/fd.h"
+#include "supervisor/net.h"
 #include "supervisor/share.h"
 #include "supervisor/sup.h"
 
@@ -157,6 +158,7 @@ static step_fn *const step[STATE_N][EV_N] = {
 			     [EV_STOP] = kill_it,
 			     [EV_STOP_NOW] = kill_it,
 			     [EV_SHARE_GONE] = kill_it,
+			     [EV_NET_GONE] = kill_it,
 			     [EV_WIRE_BROKEN] = kill_it,
 			     [EV_DEADLINE] = late,
 			     [EV_QEMU_GONE] = gone },
@@ -165,6 +167,7 @@ static step_fn *const step[STATE_N][EV_N] = {
 			    [EV_STOP_NOW] = kill_it,
 			    [EV_IDLE] = idle,
 			    [EV_SHARE_GONE] = ask,
+			    [EV_NET_GONE] = ask,
 			    [EV_WIRE_BROKEN] = kill_it,
 			    [EV_QEMU_GONE] = gone },
 	[STATE_STOPPING] = { [EV_FAIL] = kill_it,
@@ -215,6 +218,7 @@ static void close_handle(uv_handle_t *h, void *arg)
 static void finish(struct sup *s)
 {
 	sup_share_end(s);
+	sup_net_end(s);
 	sup_door_close(s);
 	conn_close(&s->guest);
 	conn_close(&s->qmp);
@@ -286,6 +290,7 @@ static void on_sigchld(uv_signal_t *h, int signo)
 
 	(void)signo;
 	(void)sup_share_reap(s);
+	(void)sup_net_reap(s);
 	while (s->qemu > 0 &&
 	       (pid = waitpid(s->qemu, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (WIFCONTINUED(status)) {

@@ -19,11 +19,13 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/net.h"
 #include "supervisor/share.h"
 #include "supervisor/sup.h"
 #include "vm/vm.h"
+#include "wire/net.h"
 
-enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5, FD_SHARES = 6 };
+enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5, FD_SHARES = 6, FD_POLICY = 7 };
 
 static int begin(struct sup *s, struct err *e)
 {
@@ -35,9 +37,10 @@ static int begin(struct sup *s, struct err *e)
 	s->qemu_pidfd = s->share_pidfd = s->share_fd = -1;
 	s->lock_fd = FD_LOCK;
 	s->ready_fd = FD_READY;
-	(void)close_range(FD_SHARES + 1, ~0U, 0);
+	(void)close_range(FD_POLICY + 1, ~0U, 0);
 	if (fd_cloexec(FD_ORDERS, true) < 0 || fd_cloexec(FD_LOCK, true) < 0 ||
-	    fd_cloexec(FD_READY, true) < 0 || fd_cloexec(FD_SHARES, true) < 0)
+	    fd_cloexec(FD_READY, true) < 0 || fd_cloexec(FD_SHARES, true) < 0 ||
+	    fd_cloexec(FD_POLICY, true) < 0)
 		return err_set(e, -EBADF, "bac-supervisor is started by bac, not by hand");
 	(void)setsid();
 	(void)umask(077);
@@ -149,8 +152,12 @@ static int spawn(struct sup *s, struct ends *ours, struct ends *theirs, struct e
 			     .ctl_fd = theirs->ctl,
 			     .qmp_fd = theirs->qmp,
 			     .console_fd = theirs->console,
-			     .share_fd = theirs->vhost };
+			     .share_fd = theirs->vhost,
+			     .mac = NET_GUEST_MAC };
+	int r = sup_net_tap(s, &v.tap_fd, e);
 
+	if (r < 0)
+		return r;
 	s->started_ns = fd_now_ns();
 	s->started_real_ns = fd_real_ns();
 	s->console_fd = take_fd(&ours->console);
@@ -199,6 +206,8 @@ static int run(struct sup *s, struct err *e)
 
 	r = open_files(s, e);
 	if (r == 0)
+		r = sup_net_start(s, e);
+	if (r == 0)
 		r = sup_seal_rings(e);
 	if (r == 0 && uv_loop_init(&s->loop) != 0)
 		r = err_set(e, -EIO, "cannot make the event loop");
@@ -213,11 +222,14 @@ static int run(struct sup *s, struct err *e)
 	if (r == 0)
 		r = sup_share_watch(s, e);
 	if (r == 0)
+		r = sup_net_watch(s, e);
+	if (r == 0)
 		r = sup_seal(e);
 	if (r < 0) {
 		if (s->qemu > 0)
 			(void)kill(s->qemu, SIGKILL);
 		sup_share_end(s);
+		sup_net_end(s);
 		return r;
 	}
 	(void)uv_run(&s->loop, UV_RUN_DEFAULT);
@@ -239,6 +251,7 @@ int main(void)
 		fail(&s, &e);
 	sup_jobs_free(&s);
 	sup_shares_free(&s);
+	sup_net_free(&s);
 	slog_free(s.log);
 	wire_order_done(&s.order);
 	free(s.order_bytes);

@@ -33,12 +33,12 @@
 enum {
 	FD_SUP = 3,
 	FD_WORDS = 4,
-	NET_MS = 20000,    /* for bac-net */
-	LOOK_MS = 3000,    /* how long something may wait in a queue */
+	NET_MS = 20000,     /* for bac-net */
+	LOOK_MS = 3000,     /* how long something may wait in a queue */
 	PATIENCE_MS = 2000, /* for bac-audit, to write what it has */
 	LAST_MS = 1500,     /* for both, at the end */
-	QUIET_MS = 100,    /* files are changed in more than one step */
-	WELL_MS = 60000,   /* up for so long: the next fall is a first one */
+	QUIET_MS = 100,     /* files are changed in more than one step */
+	WELL_MS = 60000,    /* up for so long: the next fall is a first one */
 	PROXY_FILES = 131072,
 	AUDIT_FILES = 256,
 };
@@ -50,8 +50,8 @@ struct minder {
 	const struct wire_order *o;
 	int null, sig, look, audit_dir;
 	int fds[NET_FD_N]; /* TAP is given away */
-	int audit_sup;     /* what the next bac-audit gets as its end of the supervisor's socket, or -1 */
-	int resolver_fd;   /* to the proxy, or -1 */
+	int audit_sup; /* what the next bac-audit gets as its end of the supervisor's socket, or -1 */
+	int resolver_fd; /* to the proxy, or -1 */
 	struct resolver resolver;
 	pid_t proxy, audit; /* 0: none */
 	bool up, ending;
@@ -154,9 +154,8 @@ static int start_audit(struct minder *m, int proxy_end, struct err *e)
 	const char *argv[] = { "/bac-audit", m->o->name, file, total, NULL };
 	static const char *const env[] = { NULL };
 	const struct cage_bind bind = { m->o->audit, argv[0], CAGE_EXEC };
-	const struct sys_fd fds[] = { { m->null, 0 },	      { FD_WORDS, 1 },
-				      { FD_WORDS, 2 },	      { m->audit_dir, 3 },
-				      { m->audit_sup, 4 }, { proxy_end, 5 } };
+	const struct sys_fd fds[] = { { m->null, 0 },      { FD_WORDS, 1 },     { FD_WORDS, 2 },
+				      { m->audit_dir, 3 }, { m->audit_sup, 4 }, { proxy_end, 5 } };
 	const struct cage_limit limits[] = { { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, AUDIT_FILES } };
 	const struct cage_spec c = { .binds = &bind,
 				     .n_binds = 1,
@@ -222,13 +221,15 @@ static int hand_audit(struct minder *m)
 
 static void tell_resolver(struct minder *m)
 {
-	_free_ char *conf = resolver_conf(PROXY_RESOLV_MAX), *hosts = resolver_hosts(PROXY_HOSTS_MAX);
+	_free_ char *conf = resolver_conf(PROXY_RESOLV_MAX),
+		    *hosts = resolver_hosts(PROXY_HOSTS_MAX);
 	_free_ uint8_t *bytes = malloc(PROXY_MSG_MAX);
 	struct proxy_msg msg = { .type = PROXY_RESOLVER, .resolver = { conf, hosts } };
 	ssize_t n = conf && hosts && bytes ? proxy_put(&msg, bytes, PROXY_MSG_MAX) : -ENOMEM;
 
 	if (n > 0 && m->resolver_fd >= 0)
-		n = send(m->resolver_fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+		n = send(m->resolver_fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
+											    : 0;
 	if (n < 0)
 		(void)!say(MINDER_SAY, -1, "cannot tell the proxy which resolvers the host has");
 }
@@ -424,7 +425,7 @@ static void on_time(struct minder *m)
 /* Milliseconds for poll(), rounded up; what has nothing to wait for is not waited for. */
 static int next_ms(const struct minder *m)
 {
-	const uint64_t all[] = { m->start_at, m->audit_late, m->look_at,
+	const uint64_t all[] = { m->start_at,   m->audit_late,  m->look_at,
 				 m->stopped_at, m->resolver_at, m->end_at };
 	uint64_t first = NEVER, now = fd_now_ns();
 

@@ -7,12 +7,14 @@
 #include "wire/order.h"
 
 #define MINDER_SAYS(X) \
-	X(TAP, 'T')   /* descriptor: QEMU's end of the wire; once, first */ \
-	X(AUDIT, 'A') /* descriptor: the supervisor's socket to bac-audit; a later one takes the place of an earlier */ \
-	X(PROXY, 'P') /* descriptor: control of a proxy that has just been started; text: why, "" for the first */ \
-	X(ASK, 'Q')   /* something waits for the proxy: does it answer? */ \
-	X(SAY, 'S')   /* a line for the sandbox's log */ \
-	X(FAIL, 'F')  /* it cannot start; nothing more will come */ \
+	X(TAP, 'T') /* descriptor: QEMU's end of the wire; once, first */ \
+	X(AUDIT, \
+	  'A') /* descriptor: the supervisor's socket to bac-audit; a later one takes the place of an earlier */ \
+	X(PROXY, \
+	  'P') /* descriptor: control of a proxy that has just been started; text: why, "" for the first */ \
+	X(ASK, 'Q')  /* something waits for the proxy: does it answer? */ \
+	X(SAY, 'S')  /* a line for the sandbox's log */ \
+	X(FAIL, 'F') /* it cannot start; nothing more will come */ \
 	X(REPLACE, 'K') /* from the supervisor: the proxy does not answer. Text: what it did not answer */
 
 enum minder_says {

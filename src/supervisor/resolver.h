@@ -13,7 +13,10 @@ struct resolver {
 		char name[256];
 	} at[RESOLVER_WATCHES];
 };
-#define RESOLVER_INIT { .notes = -1 }
+#define RESOLVER_INIT \
+	{ \
+		.notes = -1 \
+	}
 
 /* Watch both files where they are now; also again, after a change: links may lead elsewhere. */
 void resolver_watch(struct resolver *v);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/net.h"
 #include "sys/cage.h"
 #include "wire/share.h"
 
@@ -166,9 +167,13 @@ static int hear(struct sup *s, struct share_msg *ret)
 static void log_refusal(struct sup *s, const struct share_refused *m)
 {
 	struct share *h = s->shares;
+	char path[WIRE_TEXT_MAX];
 
 	while (h && h->id != m->share)
 		h = h->next;
+	(void)snprintf(path, sizeof(path), "%s%s%s", h ? h->path : "?", *m->path ? "/" : "",
+		       m->path);
+	sup_net_refused(s, m, path);
 	slog_say(s->log, "workspace: refused %s of %s%s%s (%s %s)", m->op, h ? h->path : "?",
 		 *m->path ? "/" : "", m->path, m->kind == SHARE_HIDE ? "hide" : "protect", m->rule);
 	if (m->dropped)

@@ -20,6 +20,7 @@
 	X(STOP_NOW)    /* somebody asked for an end at once */ \
 	X(IDLE)        /* nobody has used it for the configured time */ \
 	X(SHARE_GONE)  /* the file server is gone */ \
+	X(NET_GONE)    /* what looks after the network is gone */ \
 	X(WIRE_BROKEN) /* the guest broke the protocol, or closed the wire */ \
 	X(DEADLINE)    /* the boot or the stop took too long */ \
 	X(QEMU_GONE)
@@ -32,6 +33,7 @@ enum { SUP_CLIENT_STREAMS = 8 };
 struct sup;
 struct job;
 struct share;
+struct netdoor;
 
 struct client {
 	struct conn conn;
@@ -41,6 +43,7 @@ struct client {
 	uint32_t gather_id; /* its stream; 0: none */
 	unsigned streams;
 	bool waits_ready, waits_gone, waits_status;
+	uint32_t waits_policy; /* number of the policy that it brought; 0: none */
 };
 
 /* One running command, seen from the wire. */
@@ -70,6 +73,7 @@ struct sup {
 	struct share *shares; /* parents first */
 	unsigned n_shares;
 	uint32_t next_share, share_seq;
+	struct netdoor *net; /* NULL: no network */
 	uint64_t started_ns, started_real_ns, boot_ns;
 	struct conn guest, qmp;
 	uv_poll_t console, listener, clock_jump;
