@@ -32,9 +32,12 @@ static struct sockaddr address(const char *text)
 
 static int flag_up(int s, const char *device)
 {
-	struct ifreq q = { .ifr_flags = IFF_UP };
+	struct ifreq q = { .ifr_flags = 0 };
 
 	(void)snprintf(q.ifr_name, sizeof(q.ifr_name), "%s", device);
+	if (ioctl(s, SIOCGIFFLAGS, &q) < 0)
+		return -1;
+	q.ifr_flags = (short)(q.ifr_flags | IFF_UP);
 	return ioctl(s, SIOCSIFFLAGS, &q);
 }
 

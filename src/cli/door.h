@@ -32,3 +32,7 @@ int door_next(struct door *d, uint64_t deadline, struct wire_frame *ret) _must_c
  * text. 0 or -Exxx with a message; name is the sandbox's. */
 int door_answer(struct door *d, const char *name, enum wire_type type, uint64_t deadline,
 		struct wire_frame *ret, struct err *e) _must_check_;
+
+/* Hand over a policy (a memory file; borrowed) and wait until it holds. 0, or -Exxx with a message; name is the sandbox's. */
+int door_policy(struct door *d, const char *name, int policy, uint64_t deadline, struct err *e)
+	_must_check_;

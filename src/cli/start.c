@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "image/image.h"
 #include "io/fd.h"
+#include "state/rules.h"
 #include "sys/lock.h"
 #include "sys/scope.h"
 #include "sys/share.h"
@@ -31,6 +32,13 @@ struct plan {
 	struct image_kernel kernel;
 	struct vm_probe probe;
 	char *dir, *run_dir, *disk, *qemu, *machine, *init, *workspace;
+	char *net, *proxy, *audit, *audit_dir;
+	char *upstream, *no_proxy;
+	char *connect_text;   /* of the setting; connect points into it */
+	const char **connect; /* NULL-terminated */
+	size_t n_connect;
+	uint64_t audit_file, audit_total;
+	int policy;         /* a sealed memory file, or -1 */
 	char *rule_text;    /* of the setting; rules points into it */
 	const char **rules; /* the setting's, then the sandbox's own */
 	size_t n_rules;
@@ -50,6 +58,15 @@ static void plan_done(struct plan *p)
 	free(p->machine);
 	free(p->init);
 	free(p->workspace);
+	free(p->net);
+	free(p->proxy);
+	free(p->audit);
+	free(p->audit_dir);
+	free(p->upstream);
+	free(p->no_proxy);
+	free(p->connect_text);
+	free(p->connect);
+	p->policy = fd_close(p->policy);
 	free(p->rule_text);
 	free(p->rules);
 }
@@ -90,6 +107,103 @@ static int plan_rules(struct ctx *c, const struct sandbox *b, struct plan *p, st
 	for (size_t i = 0; i < b->shares.n_rules; i++)
 		p->rules[p->n_rules++] = b->shares.rules[i];
 	return 0;
+}
+
+/* The host's proxy, unless the setting names one: what this command was told by its environment, as curl reads it. */
+static int plan_upstream(struct ctx *c, struct plan *p, struct err *e)
+{
+	static const char *const names[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
+					     "http_proxy" };
+	const char *no = getenv("no_proxy") ? getenv("no_proxy") : getenv("NO_PROXY");
+	int r = setting_get(c->state, "net.upstreamProxy", &p->upstream, NULL, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(names) && !*p->upstream; i++) {
+		const char *v = getenv(names[i]);
+
+		if (!v || !*v)
+			continue;
+		free(p->upstream);
+		p->upstream = strdup(v);
+		if (!p->upstream)
+			return err_errno(e, -ENOMEM, "cannot use the proxy of %s", names[i]);
+	}
+	r = setting_get(c->state, "net.noProxy", &p->no_proxy, NULL, e);
+	if (r < 0 || *p->no_proxy)
+		return r;
+	free(p->no_proxy);
+	p->no_proxy = strdup(no ? no : "");
+	return p->no_proxy ? 0 : err_errno(e, -ENOMEM, "cannot read the environment");
+}
+
+static int plan_connect(struct ctx *c, struct plan *p, struct err *e)
+{
+	char *one, *rest = NULL;
+	size_t most = 1;
+	int r = setting_get(c->state, "net.connectTo", &p->connect_text, NULL, e);
+
+	if (r < 0)
+		return r;
+	for (const char *s = p->connect_text; *s; s++)
+		most += *s == ',' || *s == '\n' || *s == ' ';
+	p->connect = calloc(most + 1, sizeof(*p->connect));
+	if (!p->connect)
+		return err_errno(e, -ENOMEM, "cannot read net.connectTo");
+	for (one = strtok_r(p->connect_text, ", \n", &rest); one;
+	     one = strtok_r(NULL, ", \n", &rest))
+		p->connect[p->n_connect++] = one;
+	return 0;
+}
+
+/* A memory file that nobody can change any more: whoever has it reads what was written. */
+static int sealed(const char *name, const void *bytes, size_t n, int *ret, struct err *e)
+{
+	_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int r = fd < 0 ? -errno : fd_write_all(fd, bytes, n);
+
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	if (r == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
+		r = -errno;
+	if (r < 0)
+		return err_errno(e, r, "cannot write %s", name);
+	*ret = take_fd(&fd);
+	return 0;
+}
+
+int start_policy(struct ctx *c, const struct sandbox *b, int *ret_fd, struct err *e)
+{
+	struct buf text = BUF_INIT(NET_TEXT_MAX);
+	int r = b->no_network ? 0 : rules_text(c->state, b->id, &text, e);
+
+	if (r == 0)
+		r = sealed("bac-policy", text.n ? (const void *)buf_data(&text) : "", text.n, ret_fd, e);
+	buf_done(&text);
+	return r;
+}
+
+static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	int r = start_policy(c, b, &p->policy, e);
+
+	if (r < 0 || b->no_network)
+		return r;
+	p->net = dirs_join(c->dirs.libexec, "bac-net");
+	p->proxy = dirs_join(c->dirs.libexec, "bac-proxy");
+	p->audit = dirs_join(c->dirs.libexec, "bac-audit");
+	if (!p->net || !p->proxy || !p->audit ||
+	    asprintf(&p->audit_dir, "%s/audit/%s", c->dirs.state, b->id) < 0)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	if (dirs_make(p->audit_dir) < 0)
+		return err_errno(e, -errno, "cannot make %s", p->audit_dir);
+	r = setting_number(c->state, "audit.fileSize", &p->audit_file, e);
+	if (r == 0)
+		r = setting_number(c->state, "audit.totalSize", &p->audit_total, e);
+	if (r == 0)
+		r = plan_upstream(c, p, e);
+	return r == 0 ? plan_connect(c, p, e) : r;
 }
 
 static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
@@ -178,6 +292,17 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.machine = p->machine,
 				.workspace = p->workspace,
 				.workdir = b->workdir,
+				.net = p->net,
+				.proxy = p->proxy,
+				.audit = p->audit,
+				.audit_dir = p->audit_dir,
+				.upstream = p->upstream,
+				.no_proxy = p->no_proxy,
+				.network = !b->no_network,
+				.audit_file = p->audit_file,
+				.audit_total = p->audit_total,
+				.connect = p->connect,
+				.n_connect = (uint32_t)p->n_connect,
 				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,
 				.cpus = b->cpus,
 				.memory = b->memory,
@@ -272,11 +397,12 @@ static int send_shares(int sock, const struct sandbox *b, struct err *e)
 /* The words before the supervisor's name: a systemd scope, where there is a manager. NULL: none. */
 static char **scope_words(const struct sandbox *b)
 {
-	/* QEMU needs room beside the guest's memory: its code, translation buffer, device state. */
+	/* QEMU needs room beside the guest's memory: its code, translation buffer, device state; the proxy for what
+	 * waits in its sockets. */
 	struct sys_scope scope = { .id = b->id,
 				   .text = b->name,
-				   .memory_max = b->memory + ((uint64_t)768 << 20),
-				   .tasks_max = 64 + b->cpus };
+				   .memory_max = b->memory + ((uint64_t)1024 << 20),
+				   .tasks_max = 96 + b->cpus };
 	struct sys_systemd m;
 	char **words = NULL;
 
@@ -290,9 +416,11 @@ static char **scope_words(const struct sandbox *b)
 enum { WORDS_MAX = 32 };
 
 static int spawn(struct ctx *c, const struct sandbox *b, int orders, int lock, int ready,
-		 int shares, struct err *e)
+		 int shares, int policy, struct err *e)
 {
-	struct sys_fd fds[] = { { orders, 3 }, { lock, 4 }, { ready, 5 }, { shares, 6 } };
+	struct sys_fd fds[] = {
+		{ orders, 3 }, { lock, 4 }, { ready, 5 }, { shares, 6 }, { policy, 7 }
+	};
 	_free_ char *prog = dirs_join(c->dirs.libexec, "bac-supervisor");
 	const char *argv[WORDS_MAX + 2] = { NULL };
 	struct sys_cmd cmd = {
@@ -364,7 +492,7 @@ static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p,
 		return err_errno(e, -errno, "cannot start '%s'", b->name);
 	sender = pair[0];
 	taker = pair[1];
-	r = spawn(c, b, orders, lock, theirs, taker, e);
+	r = spawn(c, b, orders, lock, theirs, taker, p->policy, e);
 	if (r < 0)
 		return r;
 	theirs = fd_close(theirs);
@@ -402,6 +530,8 @@ static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_
 	if (r == 0)
 		r = plan_rules(c, b, p, e);
 	if (r == 0)
+		r = plan_network(c, b, p, e);
+	if (r == 0)
 		r = plan_images(c, b, p, e);
 	return r < 0 ? r : choose_accel(c, b, o, p, e);
 }
@@ -419,7 +549,7 @@ static int connect_ready(struct ctx *c, const struct sandbox *b, struct door *re
 int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
 		 struct door *ret, struct err *e)
 {
-	_cleanup_(plan_done) struct plan p = { 0 };
+	_cleanup_(plan_done) struct plan p = { .policy = -1 };
 	_close_ int lock = lock_fd;
 	int r;
 

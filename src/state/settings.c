@@ -8,6 +8,11 @@
 #include "policy/path-file.h"
 
 const struct setting settings[] = {
+	{ "audit.fileSize", SET_SIZE, "8m", "size of one file of a sandbox's log" },
+	{ "audit.totalSize", SET_SIZE, "64m", "size of all of a sandbox's log" },
+	{ "net.connectTo", SET_TEXT, "", "HOST:PORT=ADDRESS:PORT, ...: dialled there instead" },
+	{ "net.noProxy", SET_TEXT, "", "hosts reached without net.upstreamProxy; empty: NO_PROXY" },
+	{ "net.upstreamProxy", SET_TEXT, "", "proxy of the host, http:// or socks5://" },
 	{ "sandbox.disk.size", SET_SIZE, "20g", "size of a new sandbox's disk (sparse)" },
 	{ "sandbox.idleTimeout", SET_MS, "30m",
 	  "stop a sandbox that nobody uses after this; 0: never" },

@@ -338,7 +338,7 @@ static void replace(struct minder *m, const char *why)
 {
 	if (!m->up)
 		return;
-	(void)snprintf(m->why, sizeof(m->why), "the network proxy %s", why);
+	(void)snprintf(m->why, sizeof(m->why), "the network proxy %.100s", why);
 	go_down(m);
 }
 

@@ -24,7 +24,7 @@ enum {
 #define VM_KERNEL "/vm/kernel"
 #define VM_INITRD "/vm/initrd"
 
-enum { VM_ARGS_MAX = 64, VM_ARG_TEXT_MAX = 8192 };
+enum { VM_ARGS_MAX = 80, VM_ARG_TEXT_MAX = 8192 };
 
 struct vm_args {
 	const char *v[VM_ARGS_MAX + 1]; /* NULL-terminated, into text or constant */
