@@ -179,7 +179,8 @@ int start_policy(struct ctx *c, const struct sandbox *b, int *ret_fd, struct err
 	int r = b->no_network ? 0 : rules_text(c->state, b->id, &text, e);
 
 	if (r == 0)
-		r = sealed("bac-policy", text.n ? (const void *)buf_data(&text) : "", text.n, ret_fd, e);
+		r = sealed("bac-policy", text.n ? (const void *)buf_data(&text) : "", text.n,
+			   ret_fd, e);
 	buf_done(&text);
 	return r;
 }
