@@ -27,5 +27,6 @@ enum {
 	SHARE_MSG_MAX = 64 * 1024,  /* one message between a supervisor and its workspace server */
 	SHARE_RULES_MAX = 512,      /* path rules of one workspace server */
 	SHARE_REFUSALS_MAX = 16,    /* REFUSED messages in a second; the rest is counted */
+	PROXY_FLOWS_MAX = 12000,    /* connections of one sandbox through the proxy */
 	LOG_FILE_MAX = 1024 * 1024, /* a sandbox's console log; one older one is kept */
 };
