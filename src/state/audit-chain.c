@@ -73,6 +73,13 @@ bool audit_chain_pending(const struct audit_chain *c)
 	return c->pending.n || c->head_due;
 }
 
+bool audit_chain_roomy(const struct audit_chain *c)
+{
+	/* texts of a datagram grow sixfold at most, and each record has some hundred bytes around them */
+	return buf_space(&c->pending) >=
+	       6 * RECEIPT_DATAGRAM_MAX + RECEIPT_BATCH * 1024 + 4 * AUDIT_LINE_MAX;
+}
+
 /* ---- flushing ---- */
 
 static int file_new(struct audit_chain *c)

@@ -11,7 +11,7 @@
 enum {
 	AUDIT_LINE_MAX = 20 * 1024, /* bytes of a record with its newline */
 	AUDIT_HASH = 64,            /* hex digits */
-	AUDIT_PENDING_MAX = 512 * 1024,
+	AUDIT_PENDING_MAX = 1024 * 1024,
 	AUDIT_TIME = 27, /* 2026-11-29T16:00:00.123456Z */
 	AUDIT_NAME_MAX = 63,
 };
@@ -80,6 +80,8 @@ DEFINE_FREEP(struct audit_chain, audit_chain_close)
 int audit_chain_add(struct audit_chain *c, const struct receipt *r, uint64_t real_ns) _must_check_;
 int audit_chain_note(struct audit_chain *c, const char *note, uint64_t real_ns) _must_check_;
 bool audit_chain_pending(const struct audit_chain *c);
+/* True: a datagram of receipts can be taken up, whatever is in it. */
+bool audit_chain_roomy(const struct audit_chain *c);
 
 /* Write all that was taken up. 0: it is in the file, though not on the disk yet (a power cut may take the last half
  * minute; the end of a process does not). -errno (ENOSPC, EIO ...): call it again later; nothing is lost and nothing is

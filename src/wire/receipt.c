@@ -123,3 +123,28 @@ int receipt_answer_get(struct receipt_answer *ret, const void *p, size_t n)
 	*ret = a;
 	return WIRE_OK;
 }
+
+int receipt_order_put(struct buf *out, const struct receipt_order *o)
+{
+	uint8_t p[RECEIPT_ORDER_MAX];
+	struct wr w = wr_init(p, sizeof(p));
+
+	wr_str(&w, o->sandbox);
+	wr_be64(&w, o->file_size);
+	wr_be64(&w, o->total_size);
+	return wr_ok(&w) ? buf_add(out, p, w.n) : -ENOBUFS;
+}
+
+int receipt_order_get(struct receipt_order *ret, const void *p, size_t n)
+{
+	struct rd r = rd_init(p, n);
+	struct receipt_order o;
+
+	o.sandbox = rd_str(&r, RECEIPT_ORDER_MAX);
+	o.file_size = rd_be64(&r);
+	o.total_size = rd_be64(&r);
+	if (!rd_done(&r))
+		return WIRE_E_MALFORMED;
+	*ret = o;
+	return WIRE_OK;
+}

@@ -92,3 +92,18 @@ struct receipt_answer {
 size_t receipt_answer_put(const struct receipt_answer *a, uint8_t p[static RECEIPT_ANSWER_MAX]);
 /* WIRE_OK or WIRE_E_MALFORMED. */
 int receipt_answer_get(struct receipt_answer *ret, const void *p, size_t n);
+
+/* ---- what bac-audit is told at its start ---- */
+
+struct receipt_order {
+	const char *sandbox; /* its name */
+	uint64_t file_size;  /* bytes of one file of the log */
+	uint64_t total_size; /* and of all */
+};
+enum { RECEIPT_ORDER_MAX = 256 };
+int receipt_order_put(struct buf *out, const struct receipt_order *o) _must_check_;
+int receipt_order_get(struct receipt_order *ret, const void *p, size_t n);
+
+/* A datagram to bac-audit on the supervisor's socket that is this one byte, with one descriptor beside it: the socket of
+ * a new proxy, in the place of the old one. Its count of records begins at 0. Not answered. */
+enum { RECEIPT_NEW_PROXY = 0 };

@@ -153,8 +153,23 @@ static void names(void)
 	check(streq(receipt_event_name(RECEIPT_END), "end"));
 }
 
+static void orders(void)
+{
+	const struct receipt_order o = { "web", 8, UINT64_MAX };
+	struct buf b = BUF_INIT(RECEIPT_ORDER_MAX);
+	struct receipt_order got;
+
+	check(receipt_order_put(&b, &o) == 0);
+	check(receipt_order_get(&got, buf_data(&b), b.n) == WIRE_OK && streq(got.sandbox, "web"));
+	check(got.file_size == 8 && got.total_size == UINT64_MAX);
+	for (size_t n = 0; n < b.n; n++)
+		check(receipt_order_get(&got, buf_data(&b), n) == WIRE_E_MALFORMED);
+	buf_done(&b);
+}
+
 int main(void)
 {
+	orders();
 	there_and_back();
 	every_cut();
 	bad_words();
