@@ -8,6 +8,7 @@ const struct cmd *cmds_all(void)
 		&stop_cmd,       &rm_cmd,      &prune_cmd,    &cp_cmd,       &logs_cmd,
 		&template_cmd,   &kernel_cmd,  &settings_cmd, &diagnose_cmd, &reset_cmd,
 		&completion_cmd, &version_cmd, &manual_cmd,   &mount_cmd,    &umount_cmd,
+		&policy_cmd,
 	};
 	static struct cmd all[ARRAY_SIZE(list) + 1];
 	size_t i;
@@ -27,7 +28,6 @@ static const char *const not_built[] = {
 	"logout",
 	"mcp",
 	"move",
-	"policy",
 	"ports",
 	"secret",
 	"setup",
@@ -39,15 +39,12 @@ static const char *const not_built[] = {
 	"batch",
 	"guard",
 	/* options */
-	"--allow-network",
 	"--branch",
 	"--clone",
-	"--deny-network",
 	"--detach-keys",
 	"--kit",
 	"--kit-arg",
 	"--kit-args-file",
-	"--network",
 	"--privileged",
 	"--profile",
 	"--publish",

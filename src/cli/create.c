@@ -10,17 +10,18 @@
 #include "cli/disk.h"
 #include "cli/exec.h"
 #include "cli/paths.h"
+#include "cli/policy.h"
 #include "cli/start.h"
 #include "policy/path.h"
 #include "image/image.h"
 #include "io/fd.h"
 
 struct create_args {
-	const char *name, *tmpl, *accel;
+	const char *name, *tmpl, *accel, *network;
 	uint32_t cpus;
 	uint64_t memory;
 	bool quiet, detached, read_only;
-	struct opt_list env, env_file, hide, protect, allow;
+	struct opt_list env, env_file, hide, protect, allow, allow_network, deny_network;
 };
 
 #define O(kind, field, letter, name, arg, help) \
@@ -45,7 +46,13 @@ struct create_args {
 		  "files that cannot be changed or made from inside; repeatable"), \
 		O(OPT_LIST, allow, 0, "allow-path", "PATTERN", \
 		  "an exception from the rules that hold anyway (.env, *.pem, .git/hooks/**, " \
-		  "...); repeatable")
+		  "...); repeatable"), \
+		O(OPT_LIST, allow_network, 0, "allow-network", "RESOURCES", \
+		  "let it reach these, as in 'bac policy allow network'; repeatable"), \
+		O(OPT_LIST, deny_network, 0, "deny-network", "RESOURCES", \
+		  "keep it from these, whatever else allows them; repeatable"), \
+		O(OPT_STR, network, 0, "network", "policy|none", \
+		  "none: no network device at all (default: policy)")
 /* clang-format off */
 static const struct opt create_opts[] = {
 	COMMON,
@@ -249,6 +256,45 @@ static int fill(struct ctx *c, const struct sandbox *b, struct err *e)
 	return r == 0 ? state_made(c->state, b, e) : r;
 }
 
+/* ---- network ---- */
+
+/* What the words say, before anything is made. */
+static int check_network(struct ctx *c, const struct create_args *o, struct sandbox *b,
+			 struct err *e)
+{
+	struct box_rules rules = { 0 };
+	int r;
+
+	if (o->network && !streq(o->network, "none") && !streq(o->network, "policy"))
+		return err_set(e, -EINVAL, "--network: '%.40s' is neither policy nor none",
+			       o->network);
+	b->no_network = o->network && streq(o->network, "none");
+	if (b->no_network)
+		return o->allow_network.n || o->deny_network.n
+			       ? err_set(e, -EINVAL,
+					 "--network none: there is no network to allow or deny")
+			       : 0;
+	r = policy_provision(&rules, &o->allow_network, &o->deny_network, "", e);
+	rules_done(&rules);
+	return r == 0 ? policy_ensure(c, e) : r;
+}
+
+/* Its own rules are there before it starts. */
+static int keep_rules(struct ctx *c, const struct create_args *o, const struct sandbox *b,
+		      struct err *e)
+{
+	struct box_rules rules = { 0 };
+	_close_ int lock = -1;
+	int r = policy_provision(&rules, &o->allow_network, &o->deny_network, b->id, e);
+
+	if (r == 0 && rules.n)
+		r = rules_lock(c->state, &lock, e);
+	if (r == 0 && rules.n)
+		r = rules_add(c->state, &rules, e);
+	rules_done(&rules);
+	return r;
+}
+
 /* Made and started, or nothing is left. b is filled in. */
 static int create(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
 		  struct sandbox *b, struct door *ret, struct err *e)
@@ -258,13 +304,17 @@ static int create(struct ctx *c, const struct create_args *o, const char *agent,
 	_close_ int keep = -1;
 	int r, lock = -1;
 
-	r = describe(c, o, agent, name, b, e);
+	r = check_network(c, o, b, e);
+	if (r == 0)
+		r = describe(c, o, agent, name, b, e);
 	if (r == 0)
 		r = state_add(c->state, b, &lock, e);
 	if (r < 0)
 		return r;
 	keep = fcntl(lock, F_DUPFD_CLOEXEC, 3);
-	r = fill(c, b, e);
+	r = keep_rules(c, o, b, e);
+	if (r == 0)
+		r = fill(c, b, e);
 	if (r == 0)
 		r = start_locked(c, b, &so, take_fd(&lock), ret, e);
 	else
@@ -352,10 +402,16 @@ static int only_for_new(const struct create_args *o, struct err *e)
 	const struct {
 		bool given;
 		const char *option;
-	} list[] = { { o->tmpl, "--template" },     { o->memory, "--memory" },
-		     { o->cpus, "--cpus" },         { o->read_only, "--read-only" },
-		     { o->hide.n, "--hide" },       { o->protect.n, "--protect" },
-		     { o->allow.n, "--allow-path" } };
+	} list[] = { { o->tmpl, "--template" },
+		     { o->memory, "--memory" },
+		     { o->cpus, "--cpus" },
+		     { o->read_only, "--read-only" },
+		     { o->hide.n, "--hide" },
+		     { o->protect.n, "--protect" },
+		     { o->allow.n, "--allow-path" },
+		     { o->network, "--network" },
+		     { o->allow_network.n, "--allow-network" },
+		     { o->deny_network.n, "--deny-network" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
 		if (list[i].given)

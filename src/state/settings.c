@@ -5,14 +5,19 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "policy/host.h"
 #include "policy/path-file.h"
 
 const struct setting settings[] = {
-	{ "audit.fileSize", SET_SIZE, "8m", "size of one file of a sandbox's log" },
-	{ "audit.totalSize", SET_SIZE, "64m", "size of all of a sandbox's log" },
-	{ "net.connectTo", SET_TEXT, "", "HOST:PORT=ADDRESS:PORT, ...: dialled there instead" },
-	{ "net.noProxy", SET_TEXT, "", "hosts reached without net.upstreamProxy; empty: NO_PROXY" },
-	{ "net.upstreamProxy", SET_TEXT, "", "proxy of the host, http:// or socks5://" },
+	{ "audit.fileSize", SET_SIZE, "8m", "size of one file of a sandbox's receipts" },
+	{ "audit.keep", SET_BOOL, "true", "keep a sandbox's receipts when it is removed" },
+	{ "audit.totalSize", SET_SIZE, "64m", "size of all receipts of one sandbox" },
+	{ "net.connectTo", SET_TEXT, "",
+	  "send names elsewhere: 'HOST:PORT=ADDRESS:PORT', a list with commas" },
+	{ "net.noProxy", SET_TEXT, "",
+	  "hosts that are reached without net.upstreamProxy; a list with commas" },
+	{ "net.upstreamProxy", SET_TEXT, "",
+	  "proxy that leads out, http:// or socks5://; empty: http_proxy of the starting command" },
 	{ "sandbox.disk.size", SET_SIZE, "20g", "size of a new sandbox's disk (sparse)" },
 	{ "sandbox.idleTimeout", SET_MS, "30m",
 	  "stop a sandbox that nobody uses after this; 0: never" },
@@ -139,6 +144,33 @@ void setting_rules_lines(char *text)
 	}
 }
 
+/* "a.example:443=192.0.2.7:8443, ..." */
+static int check_connect(const char *value, struct err *e)
+{
+	_free_ char *text = strdup(value);
+	char *entry, *rest = NULL, *equal;
+	struct host h;
+	uint16_t from, to;
+	int r = 0;
+
+	if (!text)
+		return err_errno(e, -ENOMEM, "net.connectTo");
+	for (entry = strtok_r(text, ", ", &rest); entry && r == 0;
+	     entry = strtok_r(NULL, ", ", &rest)) {
+		from = to = 0;
+		equal = strchr(entry, '=');
+		if (equal)
+			r = host_port_parse(&h, &from, entry, (size_t)(equal - entry), e);
+		if (equal && r == 0)
+			r = host_port_parse(&h, &to, equal + 1, strlen(equal + 1), e);
+		if (r == 0 && (!from || !to))
+			r = err_set(e, -EINVAL, "it is written HOST:PORT=ADDRESS:PORT");
+		if (r < 0)
+			return err_ctx(e, "net.connectTo: '%.80s'", entry);
+	}
+	return r;
+}
+
 int setting_check(const struct setting *s, const char *value, struct err *e)
 {
 	static const char *const what[] = {
@@ -156,6 +188,8 @@ int setting_check(const struct setting *s, const char *value, struct err *e)
 		return err_set(e, -EINVAL, "%s: the value is too long (1023 bytes)", s->key);
 	if (streq(s->key, "workspace.rules"))
 		return check_rules(value, e);
+	if (streq(s->key, "net.connectTo"))
+		return check_connect(value, e);
 	return check_choice(s, value, e);
 }
 

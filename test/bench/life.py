@@ -228,7 +228,8 @@ def main():
         print("skipped: no template in the cache: run 'bac template build'")
         sys.exit(77)
     parts = sys.argv[2:] or ["boot", "exec", "stream", "memory", "idle"]
-    bac("create", "--name", NAME, "-q", "-m", os.environ.get("BENCH_MEMORY", "1g"), "shell")
+    # the network is measured by a benchmark of its own
+    bac("create", "--name", NAME, "-q", "--network", "none", "-m", os.environ.get("BENCH_MEMORY", "1g"), "shell")
     try:
         for part in parts:
             globals()[f"bench_{part}"]()

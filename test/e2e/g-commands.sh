@@ -7,7 +7,7 @@ like 'version' "$(bac version)" '^bac version: v[0-9.]+$'
 like 'version --json' "$(bac version --json | json 'd["version"]')" '^[0-9.]+$'
 ok 'help' bac --help
 like 'names the commands' "$out" 'exec .*run a command in a sandbox'
-for c in run create exec ls inspect stop rm prune cp logs settings diagnose reset completion version template kernel; do
+for c in run create exec ls inspect stop rm prune cp logs settings diagnose reset completion version template kernel policy; do
 	run bac "$c" --help
 	[ "$rc" -eq 0 ] && grep -q '^Usage: bac '"$c" <<<"$out" || fail "bac $c --help" "$(seen "$c")"
 done
@@ -16,8 +16,8 @@ status 'an unknown command' 2 bac exce
 is 'suggests the nearest' "$err" "bac: unknown command 'exce' (did you mean 'exec'?)"
 status 'an unknown option' 2 bac ls --jsn
 is 'too' "$err" "bac: unknown option '--jsn' (did you mean '--json'?)"
-status 'what is not built yet' 1 bac policy ls
-like 'is refused by name' "$err" "'policy' is not built yet"
+status 'what is not built yet' 1 bac kit ls
+like 'is refused by name' "$err" "'kit' is not built yet"
 status 'an option likewise' 2 bac create --clone shell
 like 'by name' "$err" "'--clone' is not built yet"
 status 'an agent likewise' 1 bac create claude

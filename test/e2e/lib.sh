@@ -17,6 +17,7 @@
 #   json EXPRESSION <TEXT       a Python expression over the document d, printed
 #   skip NAME WHY               this row cannot be shown here
 #   skip_all WHY                nothing of this scenario can
+#   no_policy=1                 before lib.sh is read: the network policy is not chosen yet (else it is deny-all)
 #   snapshot                    what there is now: files, processes, mounts, links, cgroups
 #   note TEXT                   for who reads the log
 #
@@ -32,6 +33,8 @@ out='' err='' rc=0
 bac() {
 	command "$BAC" "$@"
 }
+
+[ -n "${no_policy-}" ] || bac policy init deny-all >/dev/null || exit 1
 
 note() {
 	printf '%s\n' "$*" | sed 's/^/# /'
