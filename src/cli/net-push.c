@@ -10,18 +10,6 @@
 
 enum { PUSH_MS = 10000 };
 
-/* STUB until the door has it */
-static int door_policy(struct door *d, const char *name, int policy, uint64_t deadline,
-		       struct err *e)
-{
-	(void)d;
-	(void)name;
-	(void)policy;
-	(void)deadline;
-	(void)e;
-	return 0;
-}
-
 static int empty(struct buf *out)
 {
 	int r = net_text_begin(out);
@@ -29,14 +17,13 @@ static int empty(struct buf *out)
 	return r == 0 ? net_text_end(out, 0) : r;
 }
 
-/* What holds for a sandbox, as a memory file that cannot be changed any more; nothing, where no preset is chosen. */
-static int policy_file(struct ctx *c, const char *sandbox, int *ret_fd, struct err *e)
+int net_push_file(struct ctx *c, const char *sandbox, bool chosen, int *ret_fd, struct err *e)
 {
 	struct buf out = BUF_INIT(NET_TEXT_MAX);
 	_close_ int fd = memfd_create("bac-policy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int r = rules_text(c->state, sandbox, &out, e);
 
-	if (r == -ENOENT)
+	if (r == -ENOENT && !chosen)
 		r = empty(&out);
 	if (r < 0) {
 		buf_done(&out);
@@ -66,7 +53,7 @@ static int push_one(struct ctx *c, const struct sandbox *b, struct err *e)
 	r = start_connect(c, b, deadline, &d, e);
 	if (r != 0)
 		return r > 0 ? 0 : r;
-	r = policy_file(c, b->id, &fd, e);
+	r = net_push_file(c, b->id, false, &fd, e);
 	if (r == 0)
 		r = door_policy(&d, b->name, fd, deadline, e);
 	door_done(&d);

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/net-push.h"
 #include "image/image.h"
 #include "io/fd.h"
-#include "state/rules.h"
 #include "sys/lock.h"
 #include "sys/scope.h"
 #include "sys/share.h"
@@ -156,40 +156,16 @@ static int plan_connect(struct ctx *c, struct plan *p, struct err *e)
 	return 0;
 }
 
-/* A memory file that nobody can change any more: whoever has it reads what was written. */
-static int sealed(const char *name, const void *bytes, size_t n, int *ret, struct err *e)
-{
-	_close_ int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int r = fd < 0 ? -errno : fd_write_all(fd, bytes, n);
-
-	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
-		r = -errno;
-	if (r == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
-		r = -errno;
-	if (r < 0)
-		return err_errno(e, r, "cannot write %s", name);
-	*ret = take_fd(&fd);
-	return 0;
-}
-
-int start_policy(struct ctx *c, const struct sandbox *b, int *ret_fd, struct err *e)
-{
-	struct buf text = BUF_INIT(NET_TEXT_MAX);
-	int r = b->no_network ? 0 : rules_text(c->state, b->id, &text, e);
-
-	if (r == 0)
-		r = sealed("bac-policy", text.n ? (const void *)buf_data(&text) : "", text.n,
-			   ret_fd, e);
-	buf_done(&text);
-	return r;
-}
-
 static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
 {
-	int r = start_policy(c, b, &p->policy, e);
+	int r;
 
-	if (r < 0 || b->no_network)
+	if (b->no_network) {
+		p->policy = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return p->policy < 0 ? err_errno(e, -errno, "cannot open /dev/null") : 0;
+	}
+	r = net_push_file(c, b->id, true, &p->policy, e);
+	if (r < 0)
 		return r;
 	p->net = dirs_join(c->dirs.libexec, "bac-net");
 	p->proxy = dirs_join(c->dirs.libexec, "bac-proxy");

@@ -22,10 +22,6 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
  * folder itself. Fails if the folder is not there. */
 int start_share(int sock, const struct box_share *p, bool umount, struct err *e) _must_check_;
 
-/* What holds for this sandbox now, as a sealed memory file: empty without a network. The caller owns *ret_fd. 0, or -Exxx with a
- * message: -ENOENT if nobody has chosen a policy yet. */
-int start_policy(struct ctx *c, const struct sandbox *b, int *ret_fd, struct err *e) _must_check_;
-
 /* Connect if it runs; 1 if it does not. */
 int start_connect(struct ctx *c, const struct sandbox *b, uint64_t deadline, struct door *ret,
 		  struct err *e) _must_check_;

@@ -243,7 +243,8 @@ static void send_receipt(struct sup *s, const struct receipt *r)
 	buf_done(&out);
 }
 
-void sup_net_note(struct sup *s, const char *reason, const char *note)
+/* A word about the sandbox. */
+static void note(struct sup *s, const char *reason, const char *note)
 {
 	struct receipt r = { .event = RECEIPT_NOTE,
 			     .kind = RK_SANDBOX,
@@ -251,8 +252,7 @@ void sup_net_note(struct sup *s, const char *reason, const char *note)
 			     .reason = reason,
 			     .note = note };
 
-	if (s->net)
-		send_receipt(s, &r);
+	send_receipt(s, &r);
 }
 
 void sup_net_refused(struct sup *s, const struct share_refused *m, const char *path)
@@ -306,7 +306,7 @@ static void on_new_proxy(struct sup *s, int fd, const char *why)
 	if (*why) {
 		slog_say(s->log, "network: %s: started again", why);
 		(void)snprintf(n->remark, sizeof(n->remark), "%s and was started again", why);
-		sup_net_note(s, "proxy-restarted", why);
+		note(s, "proxy-restarted", why);
 	}
 	(void)uv_timer_stop(&n->late);
 	link_new(s, &n->proxy, fd, on_proxy);
@@ -540,7 +540,7 @@ int sup_net_watch(struct sup *s, struct err *e)
 	if (r < 0)
 		return r;
 	link_new(s, &n->audit, fd, on_audit);
-	sup_net_note(s, "started", s->order.name);
+	note(s, "started", s->order.name);
 	r = await(s, MINDER_PROXY, &fd, e);
 	if (r == 0)
 		on_new_proxy(s, fd, "");
@@ -556,8 +556,8 @@ void sup_net_end(struct sup *s)
 
 	if (!n || n->minder <= 0)
 		return;
-	sup_net_note(s, "stopped", s->reason);
-	unlink_(&n->proxy);
+	end_proxy(n);
+	note(s, "stopped", s->reason);
 	unlink_(&n->audit);
 	(void)shutdown(n->minder_fd, SHUT_RDWR);
 	p = (struct pollfd) { .fd = n->minder_pidfd, .events = POLLIN };

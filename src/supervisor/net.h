@@ -19,9 +19,8 @@ int sup_net_watch(struct sup *s, struct err *e) _must_check_;
 bool sup_net_policy(struct client *c, const struct wire_frame *f);
 void sup_net_client_gone(struct client *c);
 
-/* Onto the chain of receipts: a word about the sandbox, and what the workspace server refused (path: absolute). What cannot be
+/* Onto the chain of receipts: what the workspace server refused (path: absolute). What cannot be
  * written now is lost: nothing waits for it. */
-void sup_net_note(struct sup *s, const char *reason, const char *note);
 void sup_net_refused(struct sup *s, const struct share_refused *m, const char *path);
 
 /* The last thing that went wrong and was mended, for people; "" if there was none. */
