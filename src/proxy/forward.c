@@ -129,7 +129,7 @@ bool forward_target(struct flow *f, const struct http_head *head)
 	if (connect)
 		return tunnel(f, head);
 	if (head->https)
-		return refuse(f, head, 501, "not-a-proxy-request",
+		return refuse(f, head, 400, "not-a-proxy-request",
 			      "for https use CONNECT: this proxy does not open TLS");
 	return true;
 }

@@ -347,6 +347,7 @@ static void begin_exchange(struct flow *f)
 	pump_init(&f->up, &f->client, &f->server);
 	pump_init(&f->down, &f->server, &f->client);
 	f->up.pend = h->out; /* moved */
+	f->up.moved = f->up.pend.n;
 	h->out = (struct buf)BUF_INIT(OUT_MAX);
 	f->up.left = h->up_body == BODY_LENGTH ? h->up_length : 0;
 	f->up.scan = h->up_body == BODY_CHUNKED ? &h->up_scan : NULL;
@@ -434,6 +435,8 @@ static int take_answer(struct flow *f, const struct http_head *x)
 		.head = x, .bytes = f->p->scratch, .forward = h->forward, .http10 = h->http10
 	};
 	const bool interim = x->status / 100 == 1;
+	const size_t before = f->down.pend.n;
+	int r;
 
 	h->answer_keep = h->keep && x->keep_alive && x->body != BODY_UNTIL_CLOSE;
 	w.upgrade = x->status == 101;
@@ -445,7 +448,9 @@ static int take_answer(struct flow *f, const struct http_head *x)
 						     : 0;
 	f->down.scan = x->body == BODY_CHUNKED ? &h->down_scan : NULL;
 	http_body_begin(&h->down_scan, x);
-	return http_write_response(&f->down.pend, &w);
+	r = http_write_response(&f->down.pend, &w);
+	f->down.moved += f->down.pend.n - before;
+	return r;
 }
 
 static void on_answer(struct flow *f, const struct http_head *x)
