@@ -65,17 +65,16 @@ static size_t character(const uint8_t *p, uint32_t *ret)
 	return n;
 }
 
-static void put_string(struct wr *w, const char *s)
+static void put_escaped(struct wr *w, const char *s, bool json)
 {
 	const uint8_t *p = (const uint8_t *)s;
 
-	wr_u8(w, '"');
-	while (*p) {
+	while (*p && !w->bad) {
 		uint32_t c = 0xfffd;
 		size_t n = 1;
 
 		if (*p >= ' ' && *p < 0x7f) {
-			if (*p == '"' || *p == '\\')
+			if ((*p == '"' && json) || *p == '\\')
 				wr_u8(w, '\\');
 			wr_u8(w, *p++);
 			continue;
@@ -89,7 +88,24 @@ static void put_string(struct wr *w, const char *s)
 		put_u16(w, c > 0xffff ? 0xdc00 + ((c - 0x10000) & 0x3ff) : c);
 		p += n;
 	}
+}
+
+static void put_string(struct wr *w, const char *s)
+{
 	wr_u8(w, '"');
+	put_escaped(w, s, true);
+	wr_u8(w, '"');
+}
+
+const char *audit_escape(char *dst, size_t max, const char *s)
+{
+	struct wr w = wr_init(dst, max - 1);
+
+	put_escaped(&w, s, false);
+	dst[w.n] = '\0';
+	if (!wr_ok(&w) && max > 4)
+		memcpy(dst + MIN(w.n, max - 4), "...", 4);
+	return dst;
 }
 
 static void put_number(struct wr *w, uint64_t v)

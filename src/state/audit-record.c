@@ -128,7 +128,7 @@ static const char *take_string(struct cursor *c)
 	while (!c->bad && c->p < c->end && *c->p != '"') {
 		const char ch = *c->p++;
 
-		if (ch < ' ' || ch == 0x7f)
+		if (ch < ' ' || ch > '~') /* char may be signed or not */
 			c->bad = true;
 		else if (ch == '\\')
 			take_escape(c);

@@ -57,6 +57,10 @@ int audit_record_parse(struct audit_record *ret, const char *line, size_t n) _mu
 /* Does the line (without its newline) have the hash that it says? */
 bool audit_line_holds(const char *line, size_t n);
 
+/* For people: what is not printable ASCII becomes \uXXXX, as in the file; a text that is too long is cut and ends in "...".
+ * Returns dst. */
+const char *audit_escape(char *dst, size_t max, const char *s);
+
 /* ---- writing ---- */
 
 struct audit_config {

@@ -269,7 +269,7 @@ static void not_records(void)
 		"{\"seq\":1,\"host\":null" END,
 		"{\"seq\":1,\"host\":\"\\x\"" END,
 		"{\"seq\":1,\"host\":\"\\u12\"" END,
-		"{\"seq\":1,\"host\":\"\n\"" END,
+		"{\"seq\":1,\"host\":\"\n\"" END, "{\"seq\":1,\"host\":\"\xc3\xa4\"" END,
 		"{\"seq\":1,\"host\":\"" END,
 		"{\"seq\":1,," END,
 		"{\"seq\":1,\"prev\":\"0\",\"hash\":\"" Z "\"}",
@@ -597,6 +597,19 @@ static void following(void)
 	check(!audit_chain_close(c));
 }
 
+static void escapes(void)
+{
+	char t[16];
+
+	check(streq(audit_escape(t, sizeof(t), "a\"b\\"), "a\"b\\\\"));
+	check(streq(audit_escape(t, sizeof(t), "\x1b["), "\\u001b["));
+	check(streq(audit_escape(t, sizeof(t), "\xe2\x80\xae"), "\\u202e"));
+	check(streq(audit_escape(t, sizeof(t), "123456789012345"), "123456789012345"));
+	check(streq(audit_escape(t, sizeof(t), "1234567890123456"), "123456789012..."));
+	check(streq(audit_escape(t, sizeof(t), "1234567890\x1b"), "1234567890..."));
+	check(streq(audit_escape(t, 1, "x"), "") && streq(audit_escape(t, 4, "xxxxxxxx"), "xxx"));
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2) {
@@ -613,6 +626,7 @@ int main(int argc, char **argv)
 	check(mkdtemp(top));
 	written();
 	dates();
+	escapes();
 	largest();
 	not_records();
 	half_written();
