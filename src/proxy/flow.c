@@ -17,6 +17,7 @@ enum {
 	HEAD_MS = 60 * 1000,
 	TELL_MS = 2000,
 	NOTE_MAX = 320,
+	TLS_HANDSHAKE = 22, /* first byte of a ClientHello (RFC 8446 5.1) */
 };
 
 static void freed(uv_handle_t *h)
@@ -291,6 +292,10 @@ static void late(struct flow *f)
 		return;
 	switch (n ? peek_first(f->p->scratch, (size_t)n, &h) : FIRST_RAW) {
 	case FIRST_MORE:
+		/* an answer to what the server said may be half a line, and all that there is: it can only be HTTP, which this is
+		 * not, or the begin of a ClientHello */
+		if (f->server_spoke && f->p->scratch[0] != TLS_HANDSHAKE)
+			break;
 		f->client.readable = false; /* more makes an edge */
 		if (f->client.hung_up)
 			flow_reset(f);

@@ -159,9 +159,9 @@ processes() {
 }
 
 # Equal before and after a sandbox's life: paths, not sizes. What a settings file or an empty
-# directory of bac's own says is no trace of a sandbox.
+# directory of bac's own says is no trace of a sandbox; nor is its log, which is kept.
 snapshot() {
-	(cd "$E2E_DIR" && find r s c d -mindepth 2 ! -type d ! -name '*.db*' ! -name '*lock*' | sort)
+	(cd "$E2E_DIR" && find r s c d -mindepth 2 ! -type d ! -name '*.db*' ! -name '*lock*' ! -name policy.json ! -path 's/bac/audit/*' | sort)
 	processes | sed 's/^/process /'
 	sed -n 's/^\S* \S* \S* \S* \(\S*\) .*/mount \1/p' /proc/self/mountinfo | sort
 	find /sys/class/net -mindepth 1 -printf 'link %f\n' | sort

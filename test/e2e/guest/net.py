@@ -50,7 +50,8 @@ def first(text):
 
 
 def get(host, path="/head", name=None, port=80):
-    return http(host, f"GET {path} HTTP/1.1\r\nHost: {name or host}\r\nConnection: close\r\n\r\n", port)
+    name = f"{name or host}{'' if port == 80 else f':{port}'}"
+    return http(host, f"GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n", port)
 
 
 def tls(address, port, name):
@@ -192,8 +193,8 @@ def folded():
 
 @probe
 def second_request():
-    text = "GET /head HTTP/1.1\r\nHost: {}\r\n\r\n"
-    answer = http("allowed.test", text.format("allowed.test") + text.format("denied.test"))
+    text = "GET /head HTTP/1.1\r\nHost: {}\r\n{}\r\n"
+    answer = http("allowed.test", text.format("allowed.test", "") + text.format("denied.test", "Connection: close\r\n"))
     return " ".join(line for line in answer.split("\r\n") if line.startswith("HTTP/"))
 
 
@@ -214,7 +215,7 @@ def hex_literal():
 
 @probe
 def connect_denied():
-    return http("198.18.0.1", "CONNECT denied.test:443 HTTP/1.1\r\nHost: denied.test:443\r\n\r\n", 3128).replace("\r\n", "|")
+    return http("198.18.0.1", "CONNECT denied.test:443 HTTP/1.1\r\nHost: denied.test:443\r\nConnection: close\r\n\r\n", 3128).replace("\r\n", "|")
 
 
 @probe
@@ -364,7 +365,7 @@ def relay():
                 break
             except OSError:
                 time.sleep(0.1)
-        return first(get("127.0.0.1", name="denied.test", port=7777))
+        return first(http("127.0.0.1", "GET / HTTP/1.1\r\nHost: denied.test\r\nConnection: close\r\n\r\n", 7777))
     finally:
         server.kill()
 
@@ -384,7 +385,7 @@ def spoofed_source():
 @probe
 def flushed():
     sh("nft flush ruleset; ip route flush table main; ip rule flush; ip rule add from all lookup main;"
-       "ip route add default dev eth0 src 198.18.0.2; ip addr add 10.9.9.9/24 dev eth0; sysctl -wq net.ipv6.conf.eth0.disable_ipv6=0")
+       "ip route add default via 198.18.0.1 dev eth0 onlink; ip addr add 10.9.9.9/24 dev eth0; sysctl -wq net.ipv6.conf.eth0.disable_ipv6=0")
     results = []
     for target in ("denied.test", "1.1.1.1", "allowed.test"):
         try:
