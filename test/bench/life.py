@@ -4,7 +4,8 @@
 life.py BAC PART...    PART: boot exec stream memory idle hundred (default: all but hundred)
 
 boot     cold start to the first reply of exec, against QEMU booting the same kernel to a busybox that says
-         one word (target: 1.25 times)
+         one word: on the same devices with the same root mounted (target: 1.25 times), and on a machine with
+         no device at all
 exec     round trip of /bin/true: median, and the host's share (processor time of bac and its supervisor)
 stream   bytes per second through exec's stdout, against a pipe inside the guest
 memory   resident memory of our processes for one sandbox (target: 8 MiB), against QEMU's
@@ -55,6 +56,11 @@ def kernel():
     return next((v for k, v in known if k.get("kind") == "minimal"), known[0][1])
 
 
+def template():
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "bac/templates"
+    return cache / inspect()["template"]["digest"] / "root.erofs"
+
+
 def tsc_words():
     """The words about the clock that bac itself uses, from a guest's command line."""
     line = bac("exec", NAME, "cat", "/proc/cmdline").split()
@@ -69,21 +75,46 @@ def busybox(tmp):
     root = tmp / "root"
     (root / "bin").mkdir(parents=True)
     shutil.copy(prog, root / "bin/busybox")
-    (root / "init").write_text("#!/bin/busybox sh\necho up\n/bin/busybox poweroff -f\n")
+    (root / "init").write_text("""#!/bin/busybox sh
+if [ -n "$mount_root" ]; then
+    set -e
+    /bin/busybox mount -t devtmpfs dev /dev
+    /bin/busybox mount -t proc proc /proc
+    /bin/busybox mount -t sysfs sys /sys
+    /bin/busybox mount -r -t erofs /dev/vda /lower
+    /bin/busybox mount -t ext4 /dev/vdb /disk
+    /bin/busybox mount -t overlay -o lowerdir=/lower,upperdir=/disk/upper,workdir=/disk/work root /root
+fi
+echo up
+/bin/busybox poweroff -f
+""")
     (root / "init").chmod(0o755)
-    (root / "dev").mkdir()
+    for d in ("dev", "proc", "sys", "lower", "disk", "root"):
+        (root / d).mkdir()
     subprocess.run("mknod dev/console c 5 1 2>/dev/null; find . | cpio -o -H newc --quiet >../initrd", shell=True,
                    check=True, cwd=root)
     return tmp / "initrd"
 
 
-def plain_boot(initrd, words, cpus, memory):
+def devices(tmp, about):
+    """The devices of our machine, as far as QEMU serves them by itself: the workspace server is one more."""
+    disk = tmp / "disk.img"
+    subprocess.run(["cp", "--sparse=always", f"{about['directory']}/disk.img", disk], check=True)
+    words = ["-global", "virtio-mmio.force-legacy=false", "-chardev", "null,id=ctl", "-device",
+             "virtio-serial-device,max_ports=2", "-device", "virtserialport,chardev=ctl,name=ctl"]
+    for name, path, more in ("root", template(), ",read-only=on"), ("disk", disk, ""):
+        words += ["-drive", f"if=none,id={name},format=raw,file={path}{more}", "-device", f"virtio-blk-device,drive={name}"]
+    return words
+
+
+def plain_boot(initrd, words, about, more=()):
     start = time.monotonic()
     p = subprocess.Popen(
         ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M",
-         "microvm,acpi=on,isa-serial=on,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(cpus),
-         "-m", str(memory >> 20), "-kernel", str(kernel()), "-initrd", str(initrd), "-serial", "stdio", "-bios", "qboot.rom",
-         "-append", f"console=ttyS0 quiet {words}"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+         "microvm,acpi=on,isa-serial=on,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
+         str(about["cpus"]), "-m", str(about["memory"] >> 20), "-kernel", str(kernel()), "-initrd", str(initrd), "-serial",
+         "stdio", "-bios", "qboot.rom", *more, "-append", f"console=ttyS0 quiet {words}" + " mount_root=1" * bool(more)],
+        stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     took = None
     for line in p.stdout:
         if b"up" in line:
@@ -97,9 +128,10 @@ def plain_boot(initrd, words, cpus, memory):
 def bench_boot():
     about = inspect()
     words = tsc_words()
-    with tempfile.TemporaryDirectory() as t:
-        initrd = busybox(pathlib.Path(t))
-        ours, plain, boots = [], [], []
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as t:
+        tmp = pathlib.Path(t)
+        initrd = busybox(tmp)
+        ours, same, plain, boots = [], [], [], []
         for _ in range(RUNS):
             bac("stop", NAME)
             start = time.monotonic()
@@ -108,12 +140,14 @@ def bench_boot():
             boots.append(inspect()["boot_seconds"])
             if initrd:
                 bac("stop", NAME)
-                plain.append(plain_boot(initrd, words, about["cpus"], about["memory"]))
-    if not initrd or None in plain:
-        print("boot: no static busybox (package busybox-static), so nothing to compare with")
+                same.append(plain_boot(initrd, words, about, devices(tmp, about)))
+                plain.append(plain_boot(initrd, words, about))
+    if not initrd or None in plain + same:
+        print("boot: no static busybox (package busybox-static), or it did not boot: nothing to compare with")
         return
-    m, p = statistics.median(ours), statistics.median(plain)
-    row("boot", f"{m:.3f}", "s", f"busybox {p:.3f} s", f"{m / p:.2f}", "1.25")
+    m, s, p = (statistics.median(x) for x in (ours, same, plain))
+    row("boot", f"{m:.3f}", "s", f"busybox with our devices and root {s:.3f} s", f"{m / s:.2f}", "1.25")
+    row("", f"{m:.3f}", "s", f"busybox without devices {p:.3f} s", f"{m / p:.2f}", "-")
     print(f"           min {min(ours):.3f} max {max(ours):.3f}; QEMU's start to READY {statistics.median(boots):.3f} s; "
           f"kernel {kernel()}")
 
