@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "workspace/again.h"
+#include "workspace/alias.h"
 #include "workspace/attr.h"
 #include "workspace/place.h"
 
@@ -103,13 +104,14 @@ int entry_make(struct fs *f, struct node *parent, const char *name, const struct
 	struct share *other = placed(f, parent, name);
 	struct node_key k = attr_key(s);
 	struct node *n;
-	bool root;
+	bool root, fresh;
 	int r;
 
 	if (other)
 		return enter(f, other, ret, ret_node);
 	n = known(f, parent, s, &root);
-	if (!n) {
+	fresh = !n;
+	if (fresh) {
 		n = node_new(&f->nodes, parent->share, &k, (uint16_t)(s->stx_mode & S_IFMT));
 		if (!n)
 			return -ENFILE;
@@ -120,6 +122,8 @@ int entry_make(struct fs *f, struct node *parent, const char *name, const struct
 			node_drop(&f->nodes, n);
 			return r;
 		}
+		if (fresh && S_ISLNK(n->type))
+			alias_met(f, parent, name);
 	}
 	fill(f, n, s, ret);
 	if (ret_node)

@@ -19,6 +19,7 @@
 #define FS_RULE_MAX 65536U /* a path that a rule is asked about: relative steps lead deep */
 
 struct watches;
+struct alias;
 
 /* again.c */
 #define AGAIN_MAX 8U
@@ -53,6 +54,8 @@ struct fs {
 	struct again again[AGAIN_MAX];
 	unsigned again_next;
 	struct ruling_links ruled;
+	struct alias *aliases; /* ALIAS_MAX of them, made when first needed */
+	size_t n_aliases;
 	struct node *root;
 	uint64_t devs[FS_DEVS]; /* attr.c */
 	unsigned n_devs;
@@ -60,7 +63,7 @@ struct fs {
 	uint32_t umask;      /* the process's, as last set; UINT32_MAX: not known */
 	bool ready;          /* INIT was answered */
 	struct iovec iov[FS_IOV_MAX];
-	char path[FS_PATH_MAX], rule_path[2][FS_RULE_MAX];
+	char path[FS_PATH_MAX], rule_path[2][FS_RULE_MAX], alias_path[FS_RULE_MAX];
 	_Alignas(8) uint8_t in[FUSE_MSG_MAX];
 	_Alignas(8) uint8_t out[FS_OUT_MAX];
 };

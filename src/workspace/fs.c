@@ -13,6 +13,7 @@
 #include "io/fd.h"
 #include "wire/msg.h"
 #include "workspace/again.h"
+#include "workspace/alias.h"
 #include "workspace/attr.h"
 #include "workspace/late.h"
 #include "workspace/ops.h"
@@ -304,6 +305,7 @@ struct fs *fs_free(struct fs *f)
 	handle_table_done(&f->handles);
 	node_table_done(&f->nodes);
 	dirbuf_done(&f->dirbufs);
+	alias_drop(f, NULL);
 	free(f->ruled.slot);
 	free(f);
 	return NULL;
@@ -361,6 +363,8 @@ int fs_share_add(struct fs *f, uint32_t id, unsigned flags, int fd, const char *
 	else
 		take_over(f, s);
 	share_nest(&f->shares);
+	if (r == 0 && !(flags & FS_SHARE_FILE))
+		alias_scan(f, s);
 	return r;
 }
 
@@ -372,6 +376,7 @@ int fs_share_remove(struct fs *f, uint32_t id)
 	if (!s)
 		return -ENOENT;
 	again_drop_all(f);
+	alias_drop(f, s);
 	root = s->root;
 	s->dead = true;
 	reset_share(f, s);

@@ -86,6 +86,11 @@ static int open_below(struct fs *f, int dir, const char *path, int flags)
 	return fd < 0 ? walk_error(errno) : (int)fd;
 }
 
+int place_below(struct fs *f, const struct share *s, const char *path, int flags)
+{
+	return open_below(f, s->fd, path, flags);
+}
+
 /* The names from above (not included) to n, joined, at the end of f->path. */
 static const char *join(struct fs *f, const struct node *n, const struct node *above)
 {

@@ -25,6 +25,9 @@ int place_stat(struct fs *f, struct node *n, struct statx *ret);
  * descriptor or -errno. No O_TRUNC or O_CREAT. */
 int place_open(struct fs *f, struct node *n, int flags, struct statx *ret);
 
+/* A path of real names below a share's root. The descriptor or -errno. */
+int place_below(struct fs *f, const struct share *s, const char *path, int flags);
+
 /* statx() of a descriptor, or of a name in a directory, not following. */
 int place_statx(int fd, const char *name, struct statx *ret);
 /* openat() with what every open of ours has; makes room for a descriptor if there is none. */

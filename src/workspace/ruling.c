@@ -11,6 +11,7 @@
 
 #include "policy/gitconfig.h"
 #include "policy/path.h"
+#include "workspace/alias.h"
 #include "workspace/place.h"
 
 /* The path of (parent, name) in buffer i. Its length, or negative. */
@@ -29,7 +30,8 @@ static struct path_answer decide(struct fs *f, const struct node *parent, const 
 
 	if (len < 0)
 		return (struct path_answer) { .kind = PATH_PROTECT, .rule = "path too long" };
-	return path_rules_decide(f->cfg.rules, f->rule_path[0], (size_t)len);
+	return alias_decide(f, parent->share, f->rule_path[0], (size_t)len,
+			    path_rules_decide(f->cfg.rules, f->rule_path[0], (size_t)len));
 }
 
 /* -EACCES, told. The path is in buffer 0. */
@@ -156,7 +158,7 @@ int ruling_symlink(struct fs *f, const char *op, struct node *parent, const char
 	if (!f->cfg.rules)
 		return 0;
 	len = path_in(f, 0, parent, name);
-	if (len >= 0)
+	if (len >= 0 && !alias_near(f, parent->share, f->rule_path[0], (size_t)len))
 		kind = path_rules_below(f->cfg.rules, f->rule_path[0], (size_t)len);
 	git = gitconfig_kind(f->rule_path[0], (size_t)MAX(len, 0));
 	if (kind == PATH_FREE && git != GITCONFIG_CONFIG && git != GITCONFIG_LINK)
@@ -178,6 +180,9 @@ int ruling_moves(struct fs *f, const char *op, const struct ruling_move *m)
 		return refuse(f, op, m->from->share, PATH_PROTECT, "path too long");
 	if (m->type != S_IFDIR)
 		return 0;
+	if (alias_near(f, m->from->share, f->rule_path[0], (size_t)old) ||
+	    alias_near(f, m->to->share, f->rule_path[1], (size_t) new))
+		return -EXDEV;
 	return path_rules_may_move(f->cfg.rules, f->rule_path[0], (size_t)old, f->rule_path[1],
 				   (size_t) new)
 		       ? 0

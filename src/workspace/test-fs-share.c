@@ -314,6 +314,70 @@ static void git_config(void)
 	close((int)fh);
 }
 
+/* A new file, made by the guest in the folder: 0, or what the server says. */
+static int makes(const char *dir, const char *sub, const char *name)
+{
+	uint64_t d = rig_lookup(&g, g.root, dir), n;
+
+	if (sub)
+		d = rig_lookup(&g, d, sub);
+	check(d);
+	return rig_create(&g, d, name, O_RDWR, 0644, &n) ? 0 : g.err;
+}
+
+/* Links of the host on the way to ruled files: their targets are ruled, whether they were there when the share came
+ * or the guest meets them. */
+static void links(void)
+{
+	struct path_rules *r = some_rules();
+	struct fs_config c = { .rules = r, .refused = refused };
+	uint64_t d;
+
+	rig_new(&g, "/dev/shm", &c, 0);
+	for (const char *const *p =
+		     (const char *const[]) { "in", "in/one", "in/one/.git", "in/one/hooks",
+					     "in/two", "in/store", "in/free", NULL };
+	     *p; p++)
+		check(mkdirat(g.dir, *p, 0777) == 0);
+	check(symlinkat("../hooks", g.dir, "in/one/.git/hooks") == 0);
+	check(symlinkat("/share/in/store/git", g.dir, "in/two/.git") == 0); /* nothing there yet */
+	check(symlinkat("store/env", g.dir, "in/.env") == 0);
+	check(symlinkat("../../../..", g.dir, "in/free/.env") ==
+	      0); /* leads out: not the guest's */
+	rig_host_file(&g, "in/store/env", "secret");
+	check(rig_share(&g, 9, 0, "in", "/share/in") == 0);
+	g.root = rig_lookup(&g, FUSE_ROOT_ID, "9");
+	check(makes("one", "hooks", "pre-commit") == -EACCES);
+	check(makes("one", NULL, "file") == 0 && makes("free", NULL, "file") == 0);
+	d = rig_lookup(&g, g.root, "one");
+	check(rig_rename(&g, d, "file", rig_lookup(&g, d, "hooks"), "pre-push", 0) == -EACCES);
+	check(rig_rename(&g, d, "hooks", d, "h2", 0) == -EXDEV);
+	check(rig_rename(&g, g.root, "free", d, "hooks", 0) != 0);
+	check(rig_call(&g, FUSE_RMDIR, d, NULL, 0, "hooks", NULL) == 0);
+	check(rig_call(&g, FUSE_SYMLINK, d, NULL, 0, "hooks", "../free") == -EACCES);
+	check(rig_mkdir(&g, d, "hooks") && makes("one", "hooks", "x") == -EACCES);
+	/* a repository that is elsewhere, and comes to be only now */
+	d = rig_lookup(&g, g.root, "store");
+	check(rig_mkdir(&g, d, "git") && rig_mkdir(&g, rig_lookup(&g, d, "git"), "hooks"));
+	d = rig_lookup(&g, d, "git");
+	check(rig_create(&g, d, "HEAD", O_RDWR, 0644, &d));
+	d = rig_lookup(&g, rig_lookup(&g, g.root, "store"), "git");
+	check(!rig_create(&g, rig_lookup(&g, d, "hooks"), "x", O_RDWR, 0644, &d) &&
+	      g.err == -EACCES);
+	/* a file: the secret by its own name */
+	check(!rig_open(&g, rig_lookup(&g, rig_lookup(&g, g.root, "store"), "env"), O_RDONLY) &&
+	      g.err == -EACCES);
+	/* one that the host makes later */
+	check(makes("two", NULL, "later") == 0 && unlinkat(g.dir, "in/two/.git", 0) == 0);
+	check(mkdirat(g.dir, "in/two/.git", 0777) == 0 && mkdirat(g.dir, "in/two/h", 0777) == 0);
+	check(makes("two", "h", "before") == 0);
+	check(symlinkat("../h", g.dir, "in/two/.git/hooks") == 0);
+	check(rig_lookup(&g, rig_lookup(&g, rig_lookup(&g, g.root, "two"), ".git"), "hooks"));
+	check(makes("two", "h", "after") == -EACCES);
+	rig_done(&g);
+	path_rules_free(r);
+}
+
 static void rules(void)
 {
 	struct path_rules *r = some_rules();
@@ -338,5 +402,6 @@ int main(void)
 	one_file();
 	removed_in_use();
 	rules();
+	links();
 	return 0;
 }

@@ -28,7 +28,7 @@
 # PM-08   'PM-08: ...'
 # SY-01   'SY-01: ...'
 # SY-02   'SY-02: ...'
-# SY-04   'SY-04: ...'; that the target of such a link is protected too is not built: skipped by name
+# SY-04   'SY-04: ...', and the target is protected
 # SY-05   'SY-05: ...'; a link that is swapped between check and use cannot be timed from outside
 # RO-01   'RO-01: ...', with the folder replaced on the host and put back
 # RO-02   'RO-02: ...'
@@ -324,7 +324,8 @@ matches 'GT-08: and a .git that leads elsewhere' x 'sh("cp -r repo/.git evil; mk
 is 'GT-08: the host sees none of it' "$(git -C w/repo config --get-regexp 'evil|fsmonitor|hookspath'; find w/repo/.git/hooks -type f ! -name '*.sample'; cat w/g/.git 2>/dev/null)" ''
 sees 'ordinary git works' x 'sh("rm -rf evil g; git init -q fresh && cd fresh && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m m && cd .. && git clone -q fresh clone && git -C clone log --oneline | wc -l", True)' '0 1'
 sees 'SY-04: hooks that are a link: git works' x 'sh("cd linked && git status --porcelain -uno", True)' '0 '
-skip 'SY-04: and the target is protected' 'rules do not follow links that the host made: see docs/workspace.md'
+matches 'SY-04: and the target is protected' x 'tries([lambda: put("linked/hooks/pre-commit", "x"), lambda: os.rename("hello", "linked/hooks/pre-commit"), lambda: os.rename("linked/hooks", "linked/h2"), lambda: os.symlink("../x", "linked/hooks/pre-push")])' "^((EACCES|EPERM|EXDEV) ?){4}$"
+is 'SY-04: the host sees none of it' "$(find w/linked/hooks -type f ! -name '*.sample' -newer w/hello)" ''
 
 # ---- links stay inside
 mark=mark.${E2E_DIR##*/}
