@@ -110,6 +110,25 @@ static enum health open_db(struct state *s)
 	return version == SCHEMA ? SOUND : FRESH;
 }
 
+/* The database is there and in WAL mode (https://www.sqlite.org/fileformat.html, 1.3: both format versions are 2).
+ * If not, the mode must be set, for which SQLite wants the file for itself and does not wait for others who want the
+ * same: that is done under our lock. */
+static bool is_begun(const struct state *s)
+{
+	_close_ int fd = openat(s->dir_fd, "bac.db", O_RDONLY | O_CLOEXEC);
+	uint8_t head[20];
+
+	return fd >= 0 && pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       head[18] == 2 && head[19] == 2;
+}
+
+static int too_new(const struct state *s, struct err *e)
+{
+	return err_set(e, -EPROTO,
+		       "%s/bac.db was made by a newer bac; use that one, or move the file away",
+		       s->dir);
+}
+
 /* A line for the user. Best effort: a repair does not fail for want of memory for its report. */
 _printf_(2, 3) static void note(struct buf *notes, const char *fmt, ...)
 {
@@ -346,6 +365,8 @@ static int open_unsound(struct state *s, struct buf *notes, struct err *e)
 		return 0;
 	if (h == UNUSABLE)
 		return state_fault(s, "open the state", e);
+	if (h == NEWER)
+		return too_new(s, e);
 	if (h == DAMAGED)
 		r = renew(s, notes, e);
 	if (r == 0)
@@ -383,14 +404,11 @@ static int open_all(struct state *s, struct buf *notes, struct err *e)
 
 	if (r < 0)
 		return r;
-	switch (open_db(s)) {
+	switch (is_begun(s) ? open_db(s) : FRESH) {
 	case SOUND:
 		break;
 	case NEWER:
-		return err_set(e, -EPROTO,
-			       "%s/bac.db was made by a newer bac; use that one, or move the file "
-			       "away",
-			       s->dir);
+		return too_new(s, e);
 	case UNUSABLE:
 		return state_fault(s, "open the state", e);
 	case FRESH:

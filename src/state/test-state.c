@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -256,9 +257,44 @@ static void test_lost_dir(void)
 	buf_done(&notes);
 }
 
+/* Many commands at once on a machine that has no state yet: each gets it. */
+static void first_together(void)
+{
+	enum { ROUNDS = 10, MANY = 24 };
+	pid_t pid[MANY];
+	int gate[2], status, i, round;
+	char c;
+
+	for (round = 0; round < ROUNDS; round++) {
+		check(dirs_remove(AT_FDCWD, root) == 0 && mkdir(root, 0700) == 0);
+		check(pipe2(gate, O_CLOEXEC) == 0);
+		for (i = 0; i < MANY; i++) {
+			pid[i] = fork();
+			check(pid[i] >= 0);
+			if (pid[i] == 0) {
+				struct err e = { 0 };
+				struct state *s = NULL;
+				struct buf notes;
+
+				close(gate[1]);
+				buf_init(&notes, STATE_NOTES_MAX);
+				(void)!read(gate[0], &c, 1); /* until the gate is closed */
+				if (state_open(root, &s, &notes, &e) < 0)
+					fprintf(stderr, "%s\n", e.msg);
+				_exit(s ? 0 : 1);
+			}
+		}
+		close(gate[0]);
+		close(gate[1]);
+		for (i = 0; i < MANY; i++)
+			check(waitpid(pid[i], &status, 0) == pid[i] && status == 0);
+	}
+}
+
 int main(void)
 {
 	check(mkdtemp(root));
+	first_together();
 	test_basics();
 	test_rules();
 	test_half_made();
