@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "archive/seal.h"
 #include "archive/tar.h"
 #include "archive/unpack.h"
 #include "base/text.h"
@@ -82,7 +83,11 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	r = work(argc, argv, &e);
+	r = archive_seal();
+	if (r < 0)
+		(void)err_errno(&e, r, "cannot seal bac-archive (seccomp)");
+	else
+		r = work(argc, argv, &e);
 	if (r == 0)
 		return 0;
 	(void)fprintf(stderr, "%s\n", e.msg);
