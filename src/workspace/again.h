@@ -2,8 +2,8 @@
 /* Files that the guest was told to look up again. */
 #include "workspace/fs-priv.h"
 
-/* OPEN of this node is answered with ESTALE. */
-void again_stale(struct fs *f, const struct node *n);
+/* A request for what has, or had, this name is answered with ESTALE. */
+void again_stale(struct fs *f, const struct node *parent, const char *name);
 
 /* LOOKUP of a name that was: the attributes of what is there now, which is held until it is opened. 1: not one of
  * these; 0 with *ret_slot; -errno. dir: the parent's descriptor. */
@@ -12,7 +12,9 @@ int again_lookup(struct fs *f, const struct node *parent, const char *name, int 
 /* The node that it became. */
 void again_found(struct again *a, const struct node *n);
 
-/* What was held for this node, the caller's to close; -1: nothing. */
+/* What is held for this node, borrowed until the next request; -1: nothing. */
+int again_peek(struct fs *f, const struct node *n);
+/* The same, no longer held: the caller's to close. */
 int again_take(struct fs *f, const struct node *n);
 
 void again_drop_all(struct fs *f);

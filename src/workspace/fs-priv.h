@@ -22,11 +22,12 @@ struct watches;
 struct alias;
 
 /* again.c */
-#define AGAIN_MAX 8U
+#define AGAIN_MAX 32U
 struct again {
 	bool used;
 	int fd;                /* what was found, or -1 */
 	uint64_t parent, node; /* numbers; node 0: not found yet */
+	uint64_t until;        /* fd_now_ns() */
 	char name[FUSE_MSG_NAME_MAX + 1];
 };
 
@@ -52,7 +53,7 @@ struct fs {
 	struct worker *worker;
 	struct watches *watches; /* or NULL */
 	struct again again[AGAIN_MAX];
-	unsigned again_next;
+	unsigned again_next, n_again;
 	struct ruling_links ruled;
 	struct alias *aliases; /* ALIAS_MAX of them, made when first needed */
 	size_t n_aliases;

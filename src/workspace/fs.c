@@ -144,6 +144,10 @@ static ssize_t serve(struct fs *f, struct call *c)
 	len = rows[c->m.h.opcode].fn(f, c);
 	if (len >= 0)
 		watch_own(f, c);
+	if (len == -ESTALE && c->m.h.opcode == FUSE_CREATE)
+		again_stale(f, c->n, c->m.name);
+	else if (len == -ESTALE && c->n && c->n->parent)
+		again_stale(f, c->n->parent, node_name(c->n));
 	return len;
 }
 

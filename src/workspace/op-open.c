@@ -99,8 +99,6 @@ ssize_t op_open(struct fs *f, struct call *c)
 		(void)fd_close(fd);
 		fd = -ESTALE;
 	}
-	if (fd == -ESTALE)
-		again_stale(f, c->n);
 	if (fd < 0)
 		return fd;
 	h = handle_new(&f->handles, c->n, take_fd(&fd));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "workspace/again.h"
 #include "workspace/attr.h"
 
 #define ALWAYS   (O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -164,7 +165,7 @@ static int at_hand(struct fs *f, struct node *n)
 		dircache_touch(&f->dirs, n);
 		return n->fd;
 	}
-	return n->handles ? n->handles->fd : -1;
+	return n->handles ? n->handles->fd : again_peek(f, n);
 }
 
 int place_node(struct fs *f, struct node *n, struct place *ret)

@@ -538,7 +538,7 @@ static void the_cache(void)
 /* A name that the host replaces all the time: who was told to look again gets what was there then. */
 static void replaced(void)
 {
-	uint64_t n, fh;
+	uint64_t n, fh, other;
 
 	rig_host_file(&g, "idx", "1");
 	n = rig_lookup(&g, g.root, "idx");
@@ -553,6 +553,24 @@ static void replaced(void)
 	/* once */
 	check(!rig_open(&g, n, O_RDONLY) && g.err == -ESTALE);
 	check(rig_lookup(&g, g.root, "idx") != n);
+	/* the guest's kernel asks for attributes first, to judge permissions; two programs at once */
+	rig_host_file(&g, "idx2", "1");
+	n = rig_lookup(&g, g.root, "idx2");
+	rig_host_file(&g, "new", "22");
+	check(renameat(g.dir, "new", g.dir, "idx2") == 0);
+	check(rig_getattr(&g, n) == -ESTALE && rig_getattr(&g, n) == -ESTALE);
+	n = rig_lookup(&g, g.root, "idx2");
+	rig_host_file(&g, "new", "333");
+	check(renameat(g.dir, "new", g.dir, "idx2") == 0);
+	other = rig_lookup(&g, g.root, "idx2");
+	check(unlinkat(g.dir, "idx2", 0) == 0 && other != n);
+	check(rig_getattr(&g, n) == 0 && rig_attr(&g)->size == 2);
+	check(rig_getattr(&g, other) == 0 && rig_attr(&g)->size == 3);
+	check((fh = rig_open(&g, n, O_RDONLY)) && rig_read(&g, n, fh, 0, 9) == 2);
+	check(rig_release(&g, n, fh) == 0);
+	check((fh = rig_open(&g, other, O_RDONLY)) && rig_read(&g, other, fh, 0, 9) == 3);
+	check(rig_release(&g, other, fh) == 0);
+	check(!rig_lookup(&g, g.root, "idx2") && g.err == -ENOENT);
 }
 
 static void all(const char *base)
