@@ -3,8 +3,7 @@
  *
  *   2  a line when it dies
  *   3  its orders: a file that is read from its start (struct receipt_order, wire/receipt.h), as receipt_order_put() writes it
- *   4  the directory of the log, state/audit/ID, mode 0700: it needs to be open for reading (O_RDONLY | O_DIRECTORY), not
- *      O_PATH. It is below a mount that can be written
+ *   4  the directory of the log, state/audit/ID, mode 0700, on a mount that can be written; O_PATH is enough
  *   5  the proxy, SOCK_SEQPACKET (wire/receipt.h); not a socket (/dev/null): there is none yet
  *   6  the supervisor, likewise; it may send another proxy's socket (RECEIPT_NEW_PROXY). When it hangs up, bac-audit ends
  *

@@ -78,11 +78,14 @@ static const struct cmd subs[] = {
 		.brief = "say whether logs hold, or which record is the first that does not",
 		.text = "Each record of a log has the hash of the one before. What was changed, "
 			"removed, repeated or\n"
-			"moved afterwards shows, and so does a log that was cut at its end; what was "
+			"moved afterwards shows, and so does a log that was cut at its end; what "
+			"was "
 			"rotated away is\n"
-			"accounted for. Without SANDBOX: all logs, also of sandboxes that are removed. "
+			"accounted for. Without SANDBOX: all logs, also of sandboxes that are "
+			"removed. "
 			"Exits with 1 if\n"
-			"one does not hold. docs/protocol/audit.md says how to check one without bac.",
+			"one does not hold. docs/protocol/audit.md says how to check one without "
+			"bac.",
 		.opts = opts,
 		.n_opts = ARRAY_SIZE(opts),
 		.max_args = 1,

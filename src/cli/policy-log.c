@@ -14,15 +14,18 @@
 		name, letter, kind, offsetof(struct policy_log_args, field), arg, help \
 	}
 const struct opt policy_log_opts[POLICY_LOG_OPTS] = {
-	OPT(OPT_FLAG, json, 0, "json", NULL, "print the records as they are in the log, a JSON object a line"),
+	OPT(OPT_FLAG, json, 0, "json", NULL,
+	    "print the records as they are in the log, a JSON object a line"),
 	OPT(OPT_FLAG, follow, 'f', "follow", NULL, "go on with what is added"),
-	OPT(OPT_U32, limit, 0, "limit", "N", "at most N rows a table, or the last N records; 0: all"),
+	OPT(OPT_U32, limit, 0, "limit", "N",
+	    "at most N rows a table, or the last N records of each log; 0: all"),
 	OPT(OPT_STR, type, 0, "type", "all|network|filesystem", "only decisions of this type"),
 	OPT(OPT_FLAG, quiet, 'q', "quiet", NULL, "print the destinations only, blocked ones first"),
 };
 
 const char policy_log_text[] =
-	"Without SANDBOX: all of them, also those that are removed. Decisions are counted by where they "
+	"Without SANDBOX: all of them, also those that are removed. Decisions are counted by where "
+	"they "
 	"led;\n"
 	"RULE is for 'bac policy inspect'. A name that was asked for has a row only if nothing "
 	"was\n"
@@ -32,11 +35,10 @@ enum type { T_ALL, T_NETWORK, T_FILES };
 
 static int type_of(const char *text, enum type *ret, struct err *e)
 {
-	*ret = !text || streq(text, "all") ? T_ALL :
-	       streq(text, "network")	   ? T_NETWORK :
-					     T_FILES;
+	*ret = !text || streq(text, "all") ? T_ALL : streq(text, "network") ? T_NETWORK : T_FILES;
 	if (*ret == T_FILES && !streq(text, "filesystem"))
-		return err_set(e, -EINVAL, "--type is all, network or filesystem, not '%.60s'", text);
+		return err_set(e, -EINVAL, "--type is all, network or filesystem, not '%.60s'",
+			       text);
 	return 0;
 }
 
@@ -44,7 +46,8 @@ static int type_of(const char *text, enum type *ret, struct err *e)
 static bool wanted(const struct audit_record *r, enum type type)
 {
 	const bool file = streq(r->kind, "file");
-	const bool other = streq(r->kind, "log") || streq(r->kind, "policy") || streq(r->kind, "sandbox");
+	const bool other =
+		streq(r->kind, "log") || streq(r->kind, "policy") || streq(r->kind, "sandbox");
 
 	return type == T_ALL || (type == T_FILES ? file : !file && !other);
 }
@@ -66,24 +69,23 @@ struct show {
 	struct audit_record rec;
 };
 
-static void show_json(const struct show *s, struct source *x, const char *line, size_t n)
+static void show_json(struct source *x, const char *line, size_t n)
 {
 	if (x->skip) {
 		x->skip--;
 		return;
 	}
-	/* a line that is no record may hold anything: it stays in the file, and verify names it */
-	(void)s;
 	(void)fwrite(line, 1, n, stdout);
 	(void)putchar('\n');
 }
 
+/* A line that is no record may hold anything, and is not shown: it stays in the file, and verify names it. */
 static int show_one(struct show *s, struct source *x, const char *line, size_t n)
 {
 	if (audit_record_parse(&s->rec, line, n) < 0 || !wanted(&s->rec, s->type))
 		return 0;
 	if (s->o->json) {
-		show_json(s, x, line, n);
+		show_json(x, line, n);
 		return 0;
 	}
 	if (!streq(s->rec.event, "decision"))
@@ -136,7 +138,7 @@ static int source_open(struct show *s, const struct receipts_log *log)
 	struct source *x = &s->v[s->n];
 	int r;
 
-	*x = (struct source){ .log = log };
+	*x = (struct source) { .log = log };
 	r = audit_reader_new(log->dir, &x->reader);
 	if (r < 0)
 		return r;

@@ -1,5 +1,6 @@
 #pragma once
 /* bac policy log. */
+#include "base/opt.h"
 #include "cli/receipts.h"
 
 struct policy_log_args {

@@ -239,7 +239,9 @@ static size_t shown(const struct tally *t, bool allowed, uint32_t limit, int wid
 
 static void table(const struct tally *t, bool allowed, uint32_t limit)
 {
-	static const char *const head[KEYS] = { "SANDBOX", "TYPE", "HOST", "PROXY", "RULE", "REASON" };
+	static const char *const head[KEYS] = {
+		"SANDBOX", "TYPE", "HOST", "PROXY", "RULE", "REASON"
+	};
 	int width[KEYS];
 	size_t n, done = 0;
 	char at[WHEN];

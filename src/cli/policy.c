@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/cmds.h"
+#include "cli/policy-log.h"
 
 int policy_scope(struct ctx *c, const char *name, char ret_id[STATE_ID_MAX + 1], struct err *e)
 {
@@ -163,6 +164,7 @@ static const struct cmd subs[] = {
 	  .usage = "network",
 	  .brief = "say what would be decided, and why",
 	  .subs = policy_check_subs },
+	POLICY_LOG_CMD,
 	{ .name = "reset",
 	  .usage = "[OPTIONS]",
 	  .brief = "forget the preset and all rules",

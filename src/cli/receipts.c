@@ -7,11 +7,6 @@
 
 #include "base/text.h"
 
-char *receipts_dir(const struct ctx *c)
-{
-	return dirs_join(c->dirs.state, "audit");
-}
-
 static void read_name(struct receipts_log *l)
 {
 	_free_ char *text = NULL;
@@ -21,8 +16,8 @@ static void read_name(struct receipts_log *l)
 	if (fd_read_file(l->dir, AUDIT_NAME, AUDIT_NAME_MAX + 1, &text, &n) < 0 || !n)
 		return;
 	text[n - (text[n - 1] == '\n')] = '\0';
-	if (!text_name_fault(text))
-		(void)text_copy(l->name, sizeof(l->name), text);
+	if (!text_name_fault(text) && text_copy(l->name, sizeof(l->name), text) < 0)
+		memcpy(l->name, l->id, sizeof(l->id));
 }
 
 static bool is_id(const char *s)
@@ -72,7 +67,7 @@ static void closedirp(DIR **d)
 
 int receipts_find(const struct ctx *c, const char *name, struct receipts_logs *ret, struct err *e)
 {
-	_free_ char *path = receipts_dir(c);
+	_free_ char *path = dirs_join(c->dirs.state, "audit");
 	_cleanup_(closedirp) DIR *d = NULL;
 	struct dirent *entry;
 	int r = 0;
@@ -97,5 +92,5 @@ void receipts_done(struct receipts_logs *l)
 	for (size_t i = 0; i < l->n; i++)
 		(void)fd_close(l->v[i].dir);
 	free(l->v);
-	*l = (struct receipts_logs){ 0 };
+	*l = (struct receipts_logs) { 0 };
 }

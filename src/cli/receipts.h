@@ -18,6 +18,3 @@ struct receipts_logs {
 int receipts_find(const struct ctx *c, const char *name, struct receipts_logs *ret, struct err *e)
 	_must_check_;
 void receipts_done(struct receipts_logs *l);
-
-/* state/audit on the heap, or NULL. */
-char *receipts_dir(const struct ctx *c);

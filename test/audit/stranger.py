@@ -77,8 +77,8 @@ def attempt(tool):
         assert fault(top)
 
 
-if sys.argv[1] == "--try":
-    attempt(sys.argv[2])
-else:
-    wrong = fault(pathlib.Path(sys.argv[1]))
-    sys.exit(wrong)
+if __name__ == "__main__":
+    if sys.argv[1] == "--try":
+        attempt(sys.argv[2])
+    else:
+        sys.exit(fault(pathlib.Path(sys.argv[1])))
