@@ -229,6 +229,15 @@ def clean(r, what, said=""):
     row(r.process.poll() is None, f"{what}: the proxy lives")
 
 
+def at_once(r, addr, port):
+    """What a client sees that may be reset before its connect() has returned."""
+    try:
+        with r.connect(addr, port) as s:
+            return read_all(s)
+    except ConnectionResetError:
+        return b"<reset>"
+
+
 # ---- scenarios ----
 
 def dns():
@@ -405,11 +414,9 @@ def refused():
         with r.connect(A, 80) as s:
             s.sendall(request("/", A))
             row(b" 403 " in read_all(s), "an address that no rule names")
-        with r.connect("198.18.200.200", 80) as s:
-            same("one of ours that stands for nothing: reset", read_all(s), b"<reset>")
+        same("one of ours that stands for nothing: reset", at_once(r, "198.18.200.200", 80), b"<reset>")
         row(r.audit.wait(reason="unknown-address"), "and on the log")
-        with r.connect(GATEWAY, 81) as s:
-            same("the gateway's other ports", read_all(s), b"<reset>")
+        same("the gateway's other ports", at_once(r, GATEWAY, 81), b"<reset>")
         for raw in (b"GET / HTTP/1.0\r\n\r\n", b"GET http://denied.test/ HTTP/1.1\r\nHost: denied.test\r\n\r\n",
                     b"GET / HTTP/1.1\r\nHost: denied.test\r\nHost: a.test\r\n\r\n"):
             with r.connect(r.address("denied.test"), 8080) as s:
