@@ -108,6 +108,21 @@ int halt_sandbox(struct ctx *c, const struct sandbox *b, unsigned flags, bool *r
 	return 0;
 }
 
+/* What it was allowed and refused outlives it, unless the user does not want that. */
+static int drop_receipts(struct ctx *c, const struct sandbox *b, struct err *e)
+{
+	_free_ char *dir = NULL;
+	uint64_t keep;
+	int r = setting_number(c->state, "audit.keep", &keep, e);
+
+	if (r < 0 || keep)
+		return r;
+	if (asprintf(&dir, "%s/audit/%s", c->dirs.state, b->id) < 0)
+		return err_errno(e, -ENOMEM, "cannot remove '%s'", b->name);
+	r = dirs_remove(AT_FDCWD, dir);
+	return r < 0 && r != -ENOENT ? err_errno(e, r, "cannot remove %s", dir) : 0;
+}
+
 int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct err *e)
 {
 	_free_ char *run_dir = ctx_run_dir(c, b->id);
@@ -130,5 +145,6 @@ int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct e
 	r = dirs_remove(AT_FDCWD, run_dir);
 	if (r < 0)
 		return err_errno(e, r, "cannot remove %s", run_dir);
-	return state_remove(c->state, b, e);
+	r = state_remove(c->state, b, e);
+	return r == 0 ? drop_receipts(c, b, e) : r;
 }

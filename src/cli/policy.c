@@ -117,6 +117,11 @@ static const struct opt ls_opts[] = {
 };
 static const struct opt inspect_opts[] = { O(OPT_FLAG, json, 0, "json", NULL, "print JSON") };
 
+static const struct opt suggest_opts[] = {
+	O(OPT_FLAG, apply, 0, "apply", NULL, "add them to the sandbox's rules"),
+	O(OPT_FLAG, json, 0, "json", NULL, "print JSON"),
+};
+
 static const struct cmd subs[] = {
 	{ .name = "init",
 	  .usage = "allow-all|balanced|deny-all",
@@ -164,7 +169,18 @@ static const struct cmd subs[] = {
 	  .usage = "network",
 	  .brief = "say what would be decided, and why",
 	  .subs = policy_check_subs },
-	POLICY_LOG_CMD,
+	{ .name = "suggest",
+	  .usage = "[OPTIONS] SANDBOX",
+	  .brief = "turn what was refused into the narrowest rules",
+	  .text = "Prints commands to read and to run. Nothing is suggested that a deny forbids; "
+		  "private\n"
+		  "addresses and ports of this machine are shown, and left out by --apply.",
+	  .opts = suggest_opts,
+	  .n_opts = ARRAY_SIZE(suggest_opts),
+	  .min_args = 1,
+	  .max_args = 1,
+	  .size = sizeof(struct policy_args),
+	  .run = policy_run_suggest },
 	{ .name = "reset",
 	  .usage = "[OPTIONS]",
 	  .brief = "forget the preset and all rules",
