@@ -25,7 +25,9 @@ static bool is_digit(char c)
 
 static char lower(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	if (c >= 'A' && c <= 'Z')
+		return (char)(c - 'A' + 'a');
+	return c;
 }
 
 static int digit_of(char c, unsigned base)
@@ -139,9 +141,8 @@ void host_from_addr(struct host *ret, const uint8_t *addr, size_t n)
 		addr += sizeof(mapped);
 		n = 4;
 	}
-	if (n == 4 && (addr[0] == 127 || !memcmp(addr, zero, 4))) {
-		set_localhost(ret);
-	} else if (n == 16 && !memcmp(addr, zero, 15) && addr[15] <= 1) {
+	if ((n == 4 && (addr[0] == 127 || !memcmp(addr, zero, 4))) ||
+	    (n == 16 && !memcmp(addr, zero, 15) && addr[15] <= 1)) {
 		set_localhost(ret);
 	} else if (n == 4 || n == 16) {
 		ret->kind = n == 4 ? HOST_V4 : HOST_V6;

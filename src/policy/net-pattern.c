@@ -246,7 +246,9 @@ static int parse_glob(struct net_pattern *p, const char *s, size_t n, struct err
 		return FAULT(e, HOST_NAME_MAX_LEN, "a name has %d bytes at most",
 			     HOST_NAME_MAX_LEN);
 	for (i = 0; i < n; i++) {
-		p->host[i] = s[i] >= 'A' && s[i] <= 'Z' ? (char)(s[i] - 'A' + 'a') : s[i];
+		p->host[i] = s[i];
+		if (s[i] >= 'A' && s[i] <= 'Z')
+			p->host[i] = (char)(s[i] - 'A' + 'a');
 		if ((uint8_t)s[i] >= 0x80)
 			return FAULT(e, i, "'*' goes with ASCII only; write the name's xn-- form");
 	}
@@ -377,7 +379,7 @@ static void write_host(const struct net_pattern *p, char *ret, size_t max)
 int net_resource_check(const char *text, char *ret, size_t ret_max, struct err *e)
 {
 	char out[NET_RESOURCE_MAX + 1 + 12 * NET_PORTS_MAX];
-	struct net_pattern p;
+	struct net_pattern p = { 0 };
 	size_t i, n;
 	int r;
 

@@ -39,11 +39,11 @@ int net_text_end(struct buf *out, size_t n_rules)
 
 static uint8_t scope_of(const char *s)
 {
-	uint8_t i;
+	size_t i;
 
 	for (i = NET_GLOBAL; i < ARRAY_SIZE(scopes); i++)
 		if (streq(scopes[i], s))
-			return i;
+			return (uint8_t)i;
 	return 0;
 }
 

@@ -47,12 +47,12 @@ static uint32_t *id_slot(const struct net_builder *b, const char *id)
 static int grow(struct net_builder *b)
 {
 	size_t cap = b->cap ? 2 * b->cap : 64, i;
-	struct net_built **rules;
+	void *rules;
 	uint32_t *ids;
 
 	if (b->n < b->cap)
 		return 0;
-	rules = reallocarray(b->rules, cap, sizeof(*rules));
+	rules = reallocarray(b->rules, cap, sizeof(b->rules[0]));
 	if (!rules)
 		return -ENOMEM;
 	b->rules = rules;
@@ -127,7 +127,7 @@ static struct net_built *make(const struct net_rule *r, const struct net_pattern
 int net_builder_add(struct net_builder *b, const struct net_rule *r, struct err *e)
 {
 	char text[NET_RESOURCE_MAX + 1];
-	struct net_pattern p;
+	struct net_pattern p = { 0 };
 	uint16_t method;
 	uint32_t *slot;
 	int ret;

@@ -144,6 +144,24 @@ void setting_rules_lines(char *text)
 	}
 }
 
+/* A log that holds nothing would stop all traffic. */
+static const struct {
+	const char *key;
+	uint64_t least;
+} minima[] = { { "audit.fileSize", 64UL * 1024 }, { "audit.totalSize", 128UL * 1024 } };
+
+static int check_least(const struct setting *s, uint64_t value, struct err *e)
+{
+	char least[32];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(minima); i++)
+		if (streq(minima[i].key, s->key) && value < minima[i].least)
+			return err_set(e, -EINVAL, "%s: at least %s", s->key,
+				       text_from_size(least, sizeof(least), minima[i].least));
+	return 0;
+}
+
 /* "a.example:443=192.0.2.7:8443, ..." */
 static int check_connect(const char *value, struct err *e)
 {
@@ -190,6 +208,8 @@ int setting_check(const struct setting *s, const char *value, struct err *e)
 		return check_rules(value, e);
 	if (streq(s->key, "net.connectTo"))
 		return check_connect(value, e);
+	if (check_least(s, v, e) < 0)
+		return e->code;
 	return check_choice(s, value, e);
 }
 

@@ -117,6 +117,20 @@ static void test_rules(void)
 	check(setting_check(setting_find("workspace.rules", &e), "hide ../x", &e) == -EINVAL);
 }
 
+static void test_network_settings(void)
+{
+	struct err e = { 0 };
+	const struct setting *s = setting_find("net.connectTo", &e);
+
+	check(setting_check(s, "", &e) == 0);
+	check(setting_check(s, "a.x:443=127.0.0.1:8443, b.x:80=[::1]:8080", &e) == 0);
+	check(setting_check(s, "a.x=127.0.0.1:8443", &e) == -EINVAL);
+	check(setting_check(s, "a.x:443", &e) == -EINVAL && strstr(e.msg, "HOST:PORT=ADDRESS"));
+	check(setting_check(s, "a.x:443=b..c:80", &e) == -EINVAL && strstr(e.msg, "empty label"));
+	check(setting_check(setting_find("audit.fileSize", &e), "1k", &e) == -EINVAL);
+	check(setting_check(setting_find("audit.fileSize", &e), "64k", &e) == 0);
+}
+
 /* A creator that died leaves a row and a directory; the next open clears them away. */
 static void test_half_made(void)
 {
@@ -297,6 +311,7 @@ int main(void)
 	first_together();
 	test_basics();
 	test_rules();
+	test_network_settings();
 	test_half_made();
 	test_truncated();
 	test_lost_dir();
