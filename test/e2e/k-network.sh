@@ -184,8 +184,8 @@ if wait_for 3 bash -c "! kill -0 $holder"; then pass 'NP-16: it is closed within
 wait "$holder" 2>/dev/null
 probe allowed_http
 tells 'NP-16: and stays closed' allowed_http '^HTTP/1.1 403'
-run bac policy ls --json --sandbox x
-rule=$(json '[r["id"] for r in (d["rules"] if isinstance(d, dict) else d) if r.get("decision") == "deny" and r.get("resource", r.get("resources")) in ("allowed.test", ["allowed.test"])][0]' <<<"$out")
+run bac policy ls --json x
+rule=$(json '[r["id"] for r in d["rules"] if r["decision"] == "deny" and r["resource"] == "allowed.test"][0]' <<<"$out")
 ok 'take the deny away' bac policy rm network --sandbox x --id "$rule"
 probe allowed_http
 tells 'it is open again' allowed_http '^HTTP/1.1 200'
@@ -216,6 +216,22 @@ probe allowed_http
 tells 'the writer of the log is killed: likewise' allowed_http '^HTTP/1.1 200'
 ok 'and its chain holds' bac audit verify x
 unlike 'nobody came where nobody may, meanwhile' "$(seen)" forbidden
+
+if [ "$(id -u)" -eq 0 ]; then
+	# traced, it is neither dead nor stopped: it does not answer
+	python3 - "$(proxy)" >held 2>&1 <<-'PYTHON' &
+		import ctypes, os, sys
+		pid = int(sys.argv[1])
+		print(ctypes.CDLL(None).ptrace(16, pid, None, None), flush=True)
+		os.waitpid(pid, 0)
+		os.waitpid(pid, 0)
+	PYTHON
+	wait_for 5 grep -q 0 held
+	ok 'the proxy hangs: who waits is served by the next' rootx curl -sS -m 60 http://allowed.test/head
+	like 'and it was said' "$(command "$BAC" logs x)" 'the network proxy did not answer'
+else
+	skip 'the proxy hangs' 'tracing it needs root'
+fi
 
 # ---- exec needs no network
 ok 'eth0 down' rootx ip link set eth0 down
@@ -294,6 +310,28 @@ if [ "$(id -u)" -eq 0 ]; then
 	mounted=
 else
 	skip 'the disk of the log is full' 'mounting a small one needs root'
+fi
+
+# ---- a resolver of the host that is watched (another /etc/resolv.conf needs root)
+if [ "$(id -u)" -eq 0 ]; then
+	mkdir -p names
+	python3 "$here/../lib/servers.py" "$PWD/names" 127.0.0.77 >names.log 2>&1 &
+	second=$!
+	wait_for 20 test -e names/ports
+	echo 'nameserver 127.0.0.77' >resolv.conf
+	ok 'a sandbox with another resolver' unshare -m bash -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' - \
+		"$BAC" create --name d -m 512m --allow-network reach.test,**.wide.test shell
+	run bac exec -u root d bash -c 'curl -sS -m 20 http://secret.t.denied.test/; curl -skS -m 20 https://secret.t.denied.test/
+		getent hosts secret2.denied.test; curl -sS -m 20 -p -x http://198.18.0.1:3128 http://secret3.denied.test/
+		curl -sS -m 20 http://reach.test/; curl -sS -m 20 http://data.wide.test/'
+	note "$out" "$err"
+	unlike 'no question leaves for a name that is denied' "$(cat names/seen)" denied
+	like 'one does for a name that is allowed' "$(cat names/seen)" 'dns reach.test'
+	like 'NP-17: and where it leads to the host itself, it is refused' "$out" '(refused|private|loopback)[^$]*reach.test'
+	kill "$second"
+	ok 'remove it' bac rm --force d
+else
+	skip 'no question leaves for a name that is denied' 'another /etc/resolv.conf needs root'
 fi
 
 # ---- no network at all

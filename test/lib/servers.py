@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Servers on 127.0.0.1 for a scenario, and who came to them.
 
-servers.py DIRECTORY
+servers.py DIRECTORY [ADDRESS]
 
 Makes DIRECTORY/ports (lines NAME=PORT, when all listen) and DIRECTORY/seen (a line "NAME what" for each connection and
 datagram), serves DIRECTORY/www over http and https, and goes on until it is killed.
@@ -9,6 +9,7 @@ datagram), serves DIRECTORY/www over http and https, and goes on until it is kil
 http, https  files; /hold sends a byte each half second for a minute, /redirect leads to http://denied.test/, /head shows the request
 banner       speaks first, then repeats what it is told
 forbidden    nobody may come here, udp likewise
+dns          on ADDRESS, port 53: every name is 127.0.0.1
 """
 import http.server
 import os
@@ -128,6 +129,23 @@ def udp():
         saw("forbidden", "udp came")
 
 
+def dns(address):
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((address, 53))
+    ports["dns"] = 53
+    while True:
+        question, peer = sock.recvfrom(2048)
+        labels, at = [], 12
+        while question[at]:
+            labels.append(question[at + 1:at + 1 + question[at]].decode(errors="replace"))
+            at += 1 + question[at]
+        kind = question[at + 2]
+        saw("dns", f"{'.'.join(labels)} {kind}")
+        is_a = kind == 1
+        sock.sendto(question[:2] + b"\x81\x80\0\1\0" + bytes([is_a]) + b"\0\0\0\0" + question[12:at + 5]
+                    + (b"\xc0\x0c\0\1\0\1\0\0\0\1\0\4\x7f\0\0\1" if is_a else b""), peer)
+
+
 subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                 "-subj", "/CN=allowed.test", "-addext", "subjectAltName=DNS:allowed.test", "-keyout", root / "key.pem",
                 "-out", root / "cert.pem"], check=True, capture_output=True)
@@ -138,7 +156,9 @@ web("https", context)
 tcp("banner", Banner)
 tcp("forbidden", Forbidden)
 threading.Thread(target=udp, daemon=True).start()
-while "udp" not in ports:
+if len(sys.argv) > 2:
+    threading.Thread(target=dns, args=(sys.argv[2],), daemon=True).start()
+while "udp" not in ports or len(sys.argv) > 2 and "dns" not in ports:
     time.sleep(0.01)
 text = "".join(f"{name}={port}\n" for name, port in ports.items())
 (root / "ports.new").write_text(text)
