@@ -6,6 +6,8 @@
 
 #include "cli/cmds.h"
 #include "cli/policy.h"
+#include "cli/upstream.h"
+#include "policy/no-proxy.h"
 #include "wire/proxy.h"
 
 enum { ADDRESSES_MAX = 64, VIA_MAX = 256 };
@@ -90,6 +92,9 @@ static int take_request(struct question *q, struct err *e)
 	static char method[16];
 	int r;
 
+	if (q->o->protocol && !streq(q->o->protocol, "tcp") && !streq(q->o->protocol, "udp"))
+		return err_set(e, -EINVAL, "--protocol: '%.40s' is neither tcp nor udp",
+			       q->o->protocol);
 	if (q->o->path && !q->o->method)
 		return err_set(e, -EINVAL, "--path needs a --method");
 	if (!q->o->method)
@@ -169,12 +174,12 @@ static bool is_detour(const struct question *q, const char *entry)
 
 static int find_way(struct question *q, struct ctx *c, struct err *e)
 {
-	_free_ char *connect = NULL, *upstream = NULL;
+	_free_ char *connect = NULL, *upstream = NULL, *no_proxy = NULL;
 	char *entry, *rest = NULL;
 	int r = setting_get(c->state, "net.connectTo", &connect, NULL, e);
 
 	if (r == 0)
-		r = setting_get(c->state, "net.upstreamProxy", &upstream, NULL, e);
+		r = upstream_get(c, &upstream, &no_proxy, e);
 	if (r < 0)
 		return r;
 	for (entry = strtok_r(connect, ", ", &rest); entry; entry = strtok_r(NULL, ", ", &rest))
@@ -183,9 +188,9 @@ static int find_way(struct question *q, struct ctx *c, struct err *e)
 				       strchr(entry, '=') + 1);
 			return 0;
 		}
-	if (upstream[0] && !streq(q->host.text, "localhost"))
+	if (upstream[0] && !streq(q->host.text, "localhost") && !no_proxy_has(no_proxy, &q->host))
 		(void)snprintf(q->sent_to, sizeof(q->sent_to),
-			       "the proxy of net.upstreamProxy, which looks the name up");
+			       "the upstream proxy of this machine, which looks the name up");
 	return 0;
 }
 
@@ -215,6 +220,11 @@ static int decide(struct question *q, struct ctx *c, const struct net_policy *p,
 		q->answer = (struct net_answer) { .verdict = q->port == NET_FORWARD_PORT ||
 							     q->port == 53,
 						  .reason = "the-proxy-itself" };
+		return 0;
+	}
+	if (q->o->protocol && streq(q->o->protocol, "udp")) {
+		q->answer =
+			(struct net_answer) { .verdict = NET_DENY, .reason = "protocol-blocked" };
 		return 0;
 	}
 	q->answer = net_decide(p, &rq);
@@ -261,6 +271,7 @@ static const char *explain(const struct net_answer *a)
 		{ "not-a-path", "the path can be read in more than one way" },
 		{ "cannot-inspect", "a rule looks at requests, and TLS hides them" },
 		{ "method-blocked", "no rule allows this method and path" },
+		{ "protocol-blocked", "all UDP is refused" },
 		{ "the-proxy-itself", "the sandbox's own resolver and forward proxy" },
 	};
 	size_t i;
@@ -390,6 +401,7 @@ static int run_check(void *opt, struct args *args, struct err *e)
 #define O POLICY_OPT
 static const struct opt opts[] = {
 	O(OPT_STR, sandbox, 0, "sandbox", "SANDBOX", "with the rules of this sandbox too"),
+	O(OPT_STR, protocol, 0, "protocol", "tcp|udp", "default: tcp"),
 	O(OPT_STR, method, 0, "method", "METHOD", "an HTTP request with this method"),
 	O(OPT_STR, path, 0, "path", "PATH", "and this path (default: the URL's, else /)"),
 	O(OPT_FLAG, verbose, 'v', "verbose", NULL, "show also addresses that are allowed"),

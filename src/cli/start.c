@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "cli/net-push.h"
+#include "cli/upstream.h"
 #include "image/image.h"
 #include "io/fd.h"
 #include "sys/lock.h"
@@ -109,34 +110,6 @@ static int plan_rules(struct ctx *c, const struct sandbox *b, struct plan *p, st
 	return 0;
 }
 
-/* The host's proxy, unless the setting names one: what this command was told by its environment, as curl reads it. */
-static int plan_upstream(struct ctx *c, struct plan *p, struct err *e)
-{
-	static const char *const names[] = { "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY",
-					     "http_proxy" };
-	const char *no = getenv("no_proxy") ? getenv("no_proxy") : getenv("NO_PROXY");
-	int r = setting_get(c->state, "net.upstreamProxy", &p->upstream, NULL, e);
-
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < ARRAY_SIZE(names) && !*p->upstream; i++) {
-		const char *v = getenv(names[i]);
-
-		if (!v || !*v)
-			continue;
-		free(p->upstream);
-		p->upstream = strdup(v);
-		if (!p->upstream)
-			return err_errno(e, -ENOMEM, "cannot use the proxy of %s", names[i]);
-	}
-	r = setting_get(c->state, "net.noProxy", &p->no_proxy, NULL, e);
-	if (r < 0 || *p->no_proxy)
-		return r;
-	free(p->no_proxy);
-	p->no_proxy = strdup(no ? no : "");
-	return p->no_proxy ? 0 : err_errno(e, -ENOMEM, "cannot read the environment");
-}
-
 static int plan_connect(struct ctx *c, struct plan *p, struct err *e)
 {
 	char *one, *rest = NULL;
@@ -179,7 +152,7 @@ static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, 
 	if (r == 0)
 		r = setting_number(c->state, "audit.totalSize", &p->audit_total, e);
 	if (r == 0)
-		r = plan_upstream(c, p, e);
+		r = upstream_get(c, &p->upstream, &p->no_proxy, e);
 	return r == 0 ? plan_connect(c, p, e) : r;
 }
 

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include "base/check.h"
+#include "policy/no-proxy.h"
 
 static const struct {
 	const char *in, *out; /* out NULL: refused */
@@ -247,8 +248,39 @@ static void addresses(void)
 	check(a.kind == HOST_NONE && !host_same(&a, &a));
 }
 
+static const struct {
+	const char *list, *host;
+	bool has;
+} lists[] = {
+	{ "", "a.x", false },
+	{ "*", "a.x", true },
+	{ "a.x", "a.x", true },
+	{ "x", "a.x", true },
+	{ ".x", "a.x", true },
+	{ "b.x, A.X", "a.x", true },
+	{ "b.x a.x", "a.x", true },
+	{ "b.x", "ab.x", false },
+	{ "aa.x", "a.x", false },
+	{ " ,,", "a.x", false },
+	{ "10.0.0.1", "10.0.0.1", true },
+	{ ".", "a.x", false },
+};
+
+static void no_proxy(void)
+{
+	struct host h;
+	struct err e;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		check(host_parse(&h, lists[i].host, strlen(lists[i].host), &e) == 0);
+		check(no_proxy_has(lists[i].list, &h) == lists[i].has);
+	}
+}
+
 int main(void)
 {
+	no_proxy();
 	spellings();
 	limits();
 	ports();

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/text.h"
+#include "policy/no-proxy.h"
 #include "proxy/control.h"
 
 /* "192.0.2.1:80", "[2001:db8::1]:80". An address as it is: 127.0.0.2 is not "localhost" here. */
@@ -191,36 +192,8 @@ const struct detour *route_detour(const struct proxy *p, const struct host *h, u
 	return NULL;
 }
 
-/* An entry of NO_PROXY: "*", a name (it and all below it), ".name", an address. */
-static bool entry_matches(const char *s, size_t n, const char *host)
-{
-	size_t len = strlen(host);
-
-	if (n == 1 && *s == '*')
-		return true;
-	if (n && *s == '.') {
-		s++;
-		n--;
-	}
-	if (!n || n > len || strncasecmp(host + len - n, s, n) != 0)
-		return false;
-	return n == len || host[len - n - 1] == '.';
-}
-
 bool route_by_upstream(const struct proxy *p, const struct host *h)
 {
-	const char *s = p->upstream.no_proxy;
-
-	if (!p->upstream.kind || streq(h->text, "localhost"))
-		return false;
-	while (*s) {
-		size_t skip = strspn(s, ", "), n;
-
-		s += skip;
-		n = strcspn(s, ", ");
-		if (n && entry_matches(s, n, h->text))
-			return false;
-		s += n;
-	}
-	return true;
+	return p->upstream.kind && !streq(h->text, "localhost") &&
+	       !no_proxy_has(p->upstream.no_proxy, h);
 }

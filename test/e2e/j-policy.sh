@@ -8,6 +8,7 @@
 # NP-13   'NP-13: ...'; the whole table is src/policy/test-net.c, of the library that all ask
 # timeout: 600
 no_policy=1
+unset https_proxy HTTPS_PROXY all_proxy ALL_PROXY http_proxy
 . "${0%/*}/lib.sh"
 
 verdict() { # TARGET [OPTION...]: the first word of the answer, and the reason
@@ -29,6 +30,8 @@ status 'a second time' 1 bac policy init balanced
 like 'tells how to begin anew' "$err" 'deny-all.*bac policy reset'
 is 'nothing is allowed' "$(verdict a.example)" 'deny default-deny'
 status 'a denied target has status 1' 1 bac policy check network a.example
+
+is 'UDP is refused' "$(verdict --protocol udp a.example)" 'deny protocol-blocked'
 
 # precedence: a deny that meets an allow is taken, and wins
 ok 'allow a name' bac policy allow network a.example
@@ -111,7 +114,7 @@ else
 fi
 fails 'a detour that is none' bac settings set net.connectTo 'a.example=b'
 for address in 169.254.169.254 '[fd00:ec2::254]' 100.100.100.200 10.0.0.1 '[64:ff9b::a9fe:a9fe]'; do
-	is "allow-all and $address" "$(bac policy allow network '**' >/dev/null; verdict "$address")" 'deny private-address'
+	is "allow-all and $address" "$(bac policy allow network '**' >/dev/null 2>&1; verdict "$address")" 'deny private-address'
 done
 ok 'a rule that names it' bac policy allow network 169.254.169.254:80
 is 'opens it' "$(verdict 169.254.169.254:80)" 'allow address-allowed'
@@ -148,6 +151,15 @@ ok 'init balanced' bac policy init balanced
 is 'knows model services' "$(verdict https://api.anthropic.com/)" 'allow domain-allowed'
 is 'by their port' "$(verdict http://api.anthropic.com/)" 'deny default-deny'
 is 'and nothing else' "$(verdict a.example)" 'deny default-deny'
+bac policy reset --force
+if run env -u DISPLAY python3 "${0%/*}/../lib/term.py" 'expect:2 balanced' 'send:1\r' end -- "$BAC" create --name asked shell; then
+	pass 'a terminal is asked, and the sandbox made'
+else
+	# without a template the answer is taken all the same
+	like 'a terminal is asked' "$out$err" 'template'
+fi
+like 'and the answer holds' "$(bac policy ls)" 'Preset: allow-all'
+bac rm --force asked >/dev/null 2>&1
 bac policy reset --force
 ok 'init allow-all' bac policy init allow-all
 is 'knows everything' "$(verdict a.example:22)" 'allow domain-allowed'
