@@ -188,7 +188,8 @@ static int find_way(struct question *q, struct ctx *c, struct err *e)
 				       strchr(entry, '=') + 1);
 			return 0;
 		}
-	if (upstream[0] && !streq(q->host.text, "localhost") && !no_proxy_has(no_proxy, &q->host))
+	if (upstream && upstream[0] && !streq(q->host.text, "localhost") &&
+	    !no_proxy_has(no_proxy, &q->host))
 		(void)snprintf(q->sent_to, sizeof(q->sent_to),
 			       "the upstream proxy of this machine, which looks the name up");
 	return 0;

@@ -4,13 +4,16 @@
 static int get(struct ctx *c, const char *key, const char *const *names, char **ret, struct err *e)
 {
 	_free_ char *v = NULL;
-	const char *env = "";
+	const char *env = "", *said;
 	int r = setting_get(c->state, key, &v, NULL, e);
 
 	if (r < 0)
 		return r;
-	for (; !*v && *names && !*env; names++)
-		env = getenv(*names) ? getenv(*names) : "";
+	for (; !*v && *names && !*env; names++) {
+		said = getenv(*names);
+		if (said)
+			env = said;
+	}
 	*ret = strdup(*v ? v : env);
 	return *ret ? 0 : err_errno(e, -ENOMEM, "%s", key);
 }

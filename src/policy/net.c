@@ -52,7 +52,7 @@ static int grow(struct net_builder *b)
 
 	if (b->n < b->cap)
 		return 0;
-	rules = reallocarray(b->rules, cap, sizeof(b->rules[0]));
+	rules = reallocarray(b->rules, cap, sizeof(struct net_built *));
 	if (!rules)
 		return -ENOMEM;
 	b->rules = rules;
