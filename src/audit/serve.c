@@ -1,6 +1,8 @@
 /* Whatever has come is taken up, written with one flush, and answered; what comes meanwhile is the next round's. So the rate of
  * writes follows the load, and one record alone is answered at once.
  *
+ * Head follows within a tenth of a second: then each round is one write less.
+ *
  * While the log cannot be written nothing is read: the peers' sockets fill up, and they wait. What was taken up stays in
  * memory and is tried again each second. */
 #include "audit/serve.h"
@@ -12,7 +14,7 @@
 #include "base/err.h"
 #include "wire/frame.h"
 
-enum { RETRY_MS = 1000 };
+enum { RETRY_MS = 1000, HEAD_MS = 100 };
 enum who { PROXY, SUPERVISOR, PEERS };
 
 static const char *const names[PEERS] = { "proxy", "supervisor" };
@@ -27,9 +29,10 @@ struct peer {
 struct serve {
 	struct audit_chain *chain; /* borrowed */
 	struct peer peer[PEERS];
-	int alarm;      /* the errno that holds us up, positive; 0: all is well */
-	bool alarm_due; /* the supervisor has not been told of it */
-	int end;        /* 1: go on; else what serve_run() returns */
+	int alarm;        /* the errno that holds us up, positive; 0: all is well */
+	bool alarm_due;   /* the supervisor has not been told of it */
+	uint64_t head_at; /* when head is to be written, monotonic ns; 0: it is */
+	int end;          /* 1: go on; else what serve_run() returns */
 	uint8_t in[RECEIPT_DATAGRAM_MAX];
 };
 
@@ -82,8 +85,14 @@ static void tell_all(struct serve *s)
 
 static void flush(struct serve *s)
 {
-	const int r = audit_chain_flush(s->chain);
+	const uint64_t now = fd_now_ns();
+	const bool head = s->alarm || (s->head_at && now >= s->head_at);
+	const int r = head ? audit_chain_settle(s->chain) : audit_chain_flush(s->chain);
 
+	if (audit_chain_settled(s->chain))
+		s->head_at = 0;
+	else if (!s->head_at)
+		s->head_at = now + HEAD_MS * 1000000ULL;
 	s->alarm_due |= s->alarm != -r;
 	s->alarm = -r;
 	for (enum who i = 0; r == 0 && i < PEERS; i++) {
@@ -157,6 +166,17 @@ static bool take(struct serve *s, enum who who)
 	return true;
 }
 
+static int patience(const struct serve *s)
+{
+	const uint64_t now = s->head_at ? fd_now_ns() : 0;
+
+	if (s->alarm)
+		return RETRY_MS;
+	if (!s->head_at)
+		return -1;
+	return now >= s->head_at ? 0 : (int)((s->head_at - now) / 1000000) + 1;
+}
+
 static int wait_for(struct serve *s, struct pollfd f[PEERS])
 {
 	for (enum who i = 0; i < PEERS; i++) {
@@ -165,7 +185,7 @@ static int wait_for(struct serve *s, struct pollfd f[PEERS])
 		f[i] = (struct pollfd) { .fd = s->peer[i].fd };
 		f[i].events = (short)((s->alarm ? 0 : POLLIN) | (out ? POLLOUT : 0));
 	}
-	if (poll(f, PEERS, s->alarm ? RETRY_MS : -1) < 0 && errno != EINTR)
+	if (poll(f, PEERS, patience(s)) < 0 && errno != EINTR)
 		return -errno;
 	return 0;
 }
@@ -183,7 +203,7 @@ static void round_once(struct serve *s, const struct pollfd f[PEERS])
 		       take(s, i))
 			;
 	}
-	if (s->alarm || audit_chain_pending(s->chain))
+	if (s->alarm || !audit_chain_settled(s->chain))
 		flush(s);
 	tell_all(s);
 }

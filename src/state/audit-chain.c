@@ -1,6 +1,6 @@
 /* The writer. Records become lines at once, with their place in the chain, and lie in memory until a flush appends them with one
- * write. The order of a flush is: lines, head, and only then the oldest file goes, after the record that says so is
- * written. So whatever moment the process ends at,
+ * write. The oldest file goes only after the record that says so is written, and head is
+ * written after the lines, a little later at times. So whatever moment the process ends at,
  *  - a line is whole or the last of its file, and then the next writer cuts it off;
  *  - head is at most behind: a head that is ahead of the files means that records were lost;
  *  - a file that is gone has its record; a file that has one and is still there is removed by the next writer's first drop. */
@@ -70,7 +70,12 @@ int audit_chain_note(struct audit_chain *c, const char *note, uint64_t real_ns)
 
 bool audit_chain_pending(const struct audit_chain *c)
 {
-	return c->pending.n || c->head_due;
+	return c->pending.n;
+}
+
+bool audit_chain_settled(const struct audit_chain *c)
+{
+	return !c->pending.n && !c->head_due;
 }
 
 bool audit_chain_roomy(const struct audit_chain *c)
@@ -195,10 +200,11 @@ static int plan_drop(struct audit_chain *c)
 static void drop(struct audit_chain *c)
 {
 	char name[AUDIT_FILE_MAX];
-	uint64_t size = size_of(c, c->low);
+	uint64_t size;
 
 	if (!c->drop_due)
 		return;
+	size = size_of(c, c->low);
 	(void)unlinkat(c->dir, audit_file_name(name, c->low), 0);
 	c->total -= MIN(c->total, size);
 	c->low++;
@@ -211,7 +217,8 @@ int audit_chain_flush(struct audit_chain *c)
 
 	do {
 		r = write_lines(c);
-		if (r == 0)
+		/* what head names must not go before head moves on */
+		if (r == 0 && c->drop_due)
 			r = write_head(c);
 		if (r < 0)
 			return r;
@@ -219,6 +226,13 @@ int audit_chain_flush(struct audit_chain *c)
 		r = plan_drop(c);
 	} while (r > 0);
 	return r;
+}
+
+int audit_chain_settle(struct audit_chain *c)
+{
+	int r = audit_chain_flush(c);
+
+	return r < 0 ? r : write_head(c);
 }
 
 /* ---- opening: where did the last writer stop? ---- */
@@ -398,7 +412,7 @@ struct audit_chain *audit_chain_close(struct audit_chain *c)
 {
 	if (!c)
 		return NULL;
-	if (c->file >= 0)
+	if (c->head >= 0 && audit_chain_settle(c) == 0 && c->file >= 0)
 		(void)fdatasync(c->file);
 	if (c->head >= 0)
 		(void)fdatasync(c->head);

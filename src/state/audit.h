@@ -75,7 +75,7 @@ struct audit_chain;
  * missing is noted in the chain. 0; -EBUSY: another process writes it; -errno. After this nothing but openat2() below dir,
  * fstat, read, write, pwrite, fdatasync, unlinkat and close is called. */
 int audit_chain_open(int dir, const struct audit_config *c, struct audit_chain **ret) _must_check_;
-/* Waits until the disk has it. NULL is fine; returns NULL. */
+/* Settles what it can, and waits until the disk has it. NULL is fine; returns NULL. */
 struct audit_chain *audit_chain_close(struct audit_chain *c);
 DEFINE_FREEP(struct audit_chain, audit_chain_close)
 
@@ -91,6 +91,10 @@ bool audit_chain_roomy(const struct audit_chain *c);
  * minute; the end of a process does not). -errno (ENOSPC, EIO ...): call it again later; nothing is lost and nothing is
  * written twice. */
 int audit_chain_flush(struct audit_chain *c) _must_check_;
+
+/* The same, and head: it may stay behind for a while, at the price that a cut of the tail in that while does not show. */
+int audit_chain_settle(struct audit_chain *c) _must_check_;
+bool audit_chain_settled(const struct audit_chain *c);
 
 /* ---- reading ---- */
 

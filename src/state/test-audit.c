@@ -57,6 +57,7 @@ static void add(struct audit_chain *c, unsigned n)
 		check(audit_chain_add(c, &r, T0 + i) == 0);
 	}
 	check(audit_chain_pending(c) && audit_chain_flush(c) == 0 && !audit_chain_pending(c));
+	check(audit_chain_settle(c) == 0 && audit_chain_settled(c));
 }
 
 static void write_some(int dir, unsigned n)
