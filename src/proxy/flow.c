@@ -14,6 +14,7 @@
 enum {
 	DENIED_MS = 1000, /* how long a denied client has to say how it wants to be told */
 	GRACE_MS = 30,    /* who speaks first does so at once; after that it is the server's turn */
+	AMBIGUOUS_MS = 500,
 	HEAD_MS = 60 * 1000,
 	TELL_MS = 2000,
 	NOTE_MAX = 320,
@@ -251,6 +252,7 @@ void flow_late(struct flow *f)
 	f->state = FLOW_LATE;
 	f->down.left = f->up.left = UINT64_MAX;
 	f->up_ended = f->down_ended = false;
+	f->client.readable = true; /* what was looked at before is looked at again */
 	flow_timer(f, 0);
 	late(f);
 }
@@ -261,66 +263,122 @@ static void refuse_tls(struct flow *f, const char *reason, const char *note)
 	alert(f);
 }
 
-/* How many bytes of the client's are there to look at; they stay. -1: nothing new, or it is over. */
-static ssize_t look(struct flow *f)
+/* The client's bytes so far, in scratch: what went through already, and what is there and stays there. How many; -1:
+ * nothing new, or it is over. *ret_new is 0 at the client's end. */
+static ssize_t look(struct flow *f, size_t *ret_new)
 {
 	ssize_t n;
 
 	if (!f->client.readable)
 		return -1;
-	n = recv(f->client.watch.fd, f->p->scratch, HELLO_MAX, MSG_PEEK | MSG_DONTWAIT);
-	if (n >= 0)
-		return n;
+	memcpy(f->p->scratch, f->said, f->n_said);
+	n = recv(f->client.watch.fd, f->p->scratch + f->n_said, HELLO_MAX, MSG_PEEK | MSG_DONTWAIT);
+	if (n >= 0) {
+		*ret_new = (size_t)n;
+		return n + f->n_said;
+	}
 	f->client.readable = false;
 	if (errno != EAGAIN)
 		flow_reset(f);
 	return -1;
 }
 
+static enum first classify(struct flow *f, size_t n, size_t new, struct hello *h)
+{
+	return new ? peek_first(f->p->scratch, n, h) : FIRST_RAW;
+}
+
+/* TLS, late. False: it is refused. */
+static bool late_tls(struct flow *f, const struct hello *h)
+{
+	char note[NOTE_MAX];
+	const char *fault = peek_tls_fault(h, &f->host, note, sizeof(note));
+
+	if (fault)
+		refuse_tls(f, fault, note);
+	return !fault;
+}
+
+/* A server of HTTP never speaks first, so if it has, this is something else. False: the relay is not for it. */
+static bool late_http(struct flow *f)
+{
+	if (f->server_spoke)
+		return true;
+	if (!f->n_said) {
+		begin_http(f);
+		return false;
+	}
+	deny(f, RK_HTTP, "split-request",
+	     "the first letters of a request came long before the rest");
+	flow_reset(f);
+	return false;
+}
+
 static void late(struct flow *f)
 {
 	struct hello h = { 0 };
-	char note[NOTE_MAX];
-	const char *fault;
+	size_t new = 0;
 	ssize_t n;
 
 	if (!pump_ended(f, &f->down, &f->down_ended))
 		return;
 	f->server_spoke = f->server_spoke || f->down.moved;
-	n = look(f);
+	n = look(f, &new);
 	if (n < 0)
 		return;
-	switch (n ? peek_first(f->p->scratch, (size_t)n, &h) : FIRST_RAW) {
-	case FIRST_MORE:
-		/* an answer to what the server said may be half a line, and all that there is: it can only be HTTP, which this is
-		 * not, or the begin of a ClientHello */
-		if (f->server_spoke && f->p->scratch[0] != TLS_HANDSHAKE)
-			break;
+	switch (classify(f, (size_t)n, new, &h)) {
+	case FIRST_MORE_TLS:
+	case FIRST_MORE_HTTP:
 		f->client.readable = false; /* more makes an edge */
-		if (f->client.hung_up)
-			flow_reset(f);
+		flow_timer(f, f->client.hung_up ? 1 : AMBIGUOUS_MS);
 		return;
 	case FIRST_TLS_BAD:
 		refuse_tls(f, "bad-hello", "");
 		return;
 	case FIRST_TLS:
-		fault = peek_tls_fault(&h, &f->host, note, sizeof(note));
-		if (fault) {
-			refuse_tls(f, fault, note);
+		if (!late_tls(f, &h))
 			return;
-		}
 		break;
 	case FIRST_HTTP:
-		if (!f->server_spoke) { /* a server of HTTP never speaks first */
-			begin_http(f);
+		if (!late_http(f))
 			return;
-		}
 		break;
 	case FIRST_RAW:
 		break;
 	}
 	f->state = FLOW_RELAY;
+	flow_timer(f, 0);
 	relay(f);
+}
+
+/* Letters that could be the start of a request, and for a while nothing else: some protocol of single letters. They go
+ * through, and are kept: a request that is cut in two is not let through in two. */
+static void late_more(struct flow *f)
+{
+	struct hello h = { 0 };
+	size_t new = 0;
+	ssize_t n;
+
+	f->client.readable = true;
+	n = look(f, &new);
+	if (n < 0)
+		return;
+	if (classify(f, (size_t)n, new, &h) != FIRST_MORE_HTTP || n > FLOW_SAID_MAX ||
+	    recv(f->client.watch.fd, f->said + f->n_said, new, MSG_DONTWAIT) != (ssize_t) new ||
+	    buf_add(&f->up.pend, f->said + f->n_said, new) < 0) {
+		deny(f, RK_TCP, "incomplete", "the client began to speak and did not go on");
+		flow_reset(f);
+		return;
+	}
+	f->n_said = (uint8_t)n;
+	f->up.moved += new;
+	f->up.left = 0; /* these and no more */
+	if (pump_run(&f->up, f->p->scratch, SCRATCH_MAX) != PUMP_END) {
+		flow_reset(f);
+		return;
+	}
+	f->up.left = UINT64_MAX;
+	late(f);
 }
 
 /* ---- DIAL ---- */
@@ -453,17 +511,20 @@ static void first_tls(struct flow *f, const struct hello *h)
 static void first(struct flow *f)
 {
 	struct hello h = { 0 };
-	ssize_t n = look(f);
+	size_t new = 0;
+	ssize_t n = look(f, &new);
+	enum first is;
 
 	if (n < 0)
 		return;
-	switch (n ? peek_first(f->p->scratch, (size_t)n, &h) : FIRST_RAW) {
-	case FIRST_MORE:
+	is = classify(f, (size_t)n, new, &h);
+	switch (is) {
+	case FIRST_MORE_TLS:
+	case FIRST_MORE_HTTP:
 		f->client.readable = false;
-		if (f->answer.verdict == NET_ALLOW && !f->late_said)
-			flow_timer(f, HEAD_MS);
-		f->late_said =
-			true; /* it has begun to speak: from here on it is no server-first protocol */
+		if (f->answer.verdict == NET_ALLOW)
+			flow_timer(f, is == FIRST_MORE_TLS ? HEAD_MS : AMBIGUOUS_MS);
+		f->tls_begun = is == FIRST_MORE_TLS;
 		if (f->client.hung_up)
 			first_raw(f);
 		return;
@@ -492,7 +553,7 @@ void flow_first(struct flow *f)
 /* It has not said enough in time. */
 static void first_late(struct flow *f)
 {
-	if (f->answer.verdict != NET_ALLOW || !f->late_said) {
+	if (f->answer.verdict != NET_ALLOW || !f->tls_begun) {
 		first_raw(f);
 		return;
 	}
@@ -512,7 +573,7 @@ static const struct {
 	void (*timer)(struct flow *f);
 } acts[FLOW_STATES] = {
 	[FLOW_FIRST] = { first, first_late }, [FLOW_RECEIPT] = { nothing, nothing },
-	[FLOW_DIAL] = { nothing, nothing },   [FLOW_LATE] = { late, nothing },
+	[FLOW_DIAL] = { nothing, nothing },   [FLOW_LATE] = { late, late_more },
 	[FLOW_RELAY] = { relay, nothing },    [FLOW_HTTP] = { http_run, http_late },
 	[FLOW_TELL] = { tell, flow_end },
 };

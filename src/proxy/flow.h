@@ -25,6 +25,8 @@ enum flow_state {
 	FLOW_STATES
 };
 
+enum { FLOW_SAID_MAX = 32 };
+
 struct http;
 
 struct flow {
@@ -32,7 +34,9 @@ struct flow {
 	struct flow *next, **link;
 	struct proxy *p;
 	uint8_t state, via;
-	bool dead, holds_name, server_spoke, up_ended, down_ended, judged, late_said;
+	uint8_t n_said,
+		said[FLOW_SAID_MAX]; /* what went through and could still become a request */
+	bool dead, holds_name, server_spoke, up_ended, down_ended, judged, tls_begun;
 	struct host host;
 	uint16_t port;
 	uint8_t dst[4];

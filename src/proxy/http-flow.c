@@ -315,6 +315,8 @@ static void head(struct flow *f)
 	}
 	y = http_request(&x, f->p->scratch, (size_t)n);
 	if (y == HTTP_OK) {
+		if (n == (ssize_t)x.size && !f->client.hung_up)
+			f->client.readable = false; /* it is all, and will be taken */
 		on_request(f, &x, f->p->scratch);
 		return;
 	}
@@ -453,7 +455,24 @@ static int take_answer(struct flow *f, const struct http_head *x)
 	return r;
 }
 
-static void on_answer(struct flow *f, const struct http_head *x)
+/* Off the socket: the head, and with it what is there of a body whose length is known, so that a small answer is one packet. n
+ * bytes were looked at. */
+static bool take_bytes(struct flow *f, const struct http_head *x, size_t n)
+{
+	const size_t body = x->body == BODY_LENGTH ? MIN((uint64_t)(n - x->size), x->length) : 0;
+	ssize_t k = recv(f->server.watch.fd, f->p->scratch, x->size + body, MSG_DONTWAIT);
+
+	if (k != (ssize_t)(x->size + body) ||
+	    buf_add(&f->down.pend, f->p->scratch + x->size, body) < 0)
+		return false;
+	f->down.left -= body;
+	f->down.moved += body;
+	if ((size_t)k == n && n < LOOK_MAX && !f->server.hung_up)
+		f->server.readable = false; /* it was all: the next byte makes an edge */
+	return true;
+}
+
+static void on_answer(struct flow *f, const struct http_head *x, size_t n)
 {
 	struct http *h = f->http;
 
@@ -466,7 +485,7 @@ static void on_answer(struct flow *f, const struct http_head *x)
 		bad_gateway(f, "malformed-answer", "the head of the server's answer is too large");
 		return;
 	}
-	if (recv(f->server.watch.fd, f->p->scratch, x->size, MSG_DONTWAIT) != (ssize_t)x->size) {
+	if (!take_bytes(f, x, n)) {
 		flow_reset(f);
 		return;
 	}
@@ -501,7 +520,7 @@ static bool answer_head(struct flow *f)
 					  : "the server hung up without an answer");
 			return false;
 		}
-		on_answer(f, &x);
+		on_answer(f, &x, (size_t)n);
 		if (f->dead || f->state != FLOW_HTTP)
 			return false;
 	}

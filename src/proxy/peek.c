@@ -16,14 +16,14 @@ enum first peek_first(const uint8_t *p, size_t n, struct hello *hello)
 	case HELLO_BAD:
 		return FIRST_TLS_BAD;
 	case HELLO_MORE:
-		return n >= HELLO_MAX ? FIRST_TLS_BAD : FIRST_MORE;
+		return n >= HELLO_MAX ? FIRST_TLS_BAD : FIRST_MORE_TLS;
 	case HELLO_NOT_TLS:
 		break;
 	}
 	if (n >= 3 && memcmp(p, preface, len) == 0)
-		return n < sizeof(preface) - 1 ? FIRST_MORE : FIRST_RAW;
+		return n < sizeof(preface) - 1 ? FIRST_MORE_HTTP : FIRST_RAW;
 	http = http_sniff(p, n);
-	return http == HTTP_MORE ? FIRST_MORE : http == HTTP_NOT ? FIRST_RAW : FIRST_HTTP;
+	return http == HTTP_MORE ? FIRST_MORE_HTTP : http == HTTP_NOT ? FIRST_RAW : FIRST_HTTP;
 }
 
 const char *peek_tls_fault(const struct hello *h, const struct host *name, char *note,

@@ -4,7 +4,8 @@
 #include "proxy/http.h"
 
 enum first {
-	FIRST_MORE, /* not enough to say */
+	FIRST_MORE_TLS,  /* the beginning of a ClientHello */
+	FIRST_MORE_HTTP, /* could become a request */
 	FIRST_TLS,
 	FIRST_TLS_BAD, /* begins as TLS, and is no ClientHello that all would read alike */
 	FIRST_HTTP,

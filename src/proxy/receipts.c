@@ -55,8 +55,10 @@ static void send_batches(struct receipts *rs)
 		struct batch *b = rs->first;
 		ssize_t n = send(rs->watch.fd, b->bytes, b->n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		if (n < 0)
-			break; /* full: there will be an edge; gone: likewise */
+		if (n < 0) { /* full, or gone: that is heard of */
+			loop_events(rs->loop, &rs->watch, EPOLLIN | EPOLLOUT);
+			break;
+		}
 		rs->queued -= b->n;
 		rs->first = b->next;
 		if (!rs->first)
@@ -92,23 +94,24 @@ static void on_event(struct watch *watch, uint32_t events)
 {
 	struct receipts *rs = (struct receipts *)watch;
 	uint8_t bytes[RECEIPT_ANSWER_MAX];
+	struct receipt_answer a;
 	ssize_t n;
 
-	if (events & EPOLLOUT)
+	if (events & EPOLLOUT) {
+		loop_events(rs->loop, watch, EPOLLIN);
 		send_batches(rs);
-	while ((n = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-		struct receipt_answer a;
-
-		if (receipt_answer_get(&a, bytes, (size_t)n) != WIRE_OK)
-			break;
-		if (a.alarm || a.count <= rs->acked || a.count > rs->added)
-			continue;
-		rs->acked = a.count;
-		run_waiters(rs);
 	}
-	if (n >= 0 || errno != EAGAIN) {
+	if (!(events & ~(uint32_t)EPOLLOUT))
+		return;
+	n = recv(watch->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0 || receipt_answer_get(&a, bytes, (size_t)n) != WIRE_OK) {
 		rs->dead = true;
 		rs->gone(rs->arg);
+	} else if (!a.alarm && a.count > rs->acked && a.count <= rs->added) {
+		rs->acked = a.count;
+		run_waiters(rs);
 	}
 }
 
@@ -132,7 +135,7 @@ int receipts_new(struct loop *l, int sock, uint64_t first_flow, void (*gone)(voi
 	r = uv_prepare_init(&l->uv, &rs->flush);
 	rs->flush.data = rs;
 	if (r == 0)
-		r = loop_add(l, &rs->watch, sock, EPOLLIN | EPOLLOUT | EPOLLET);
+		r = loop_add(l, &rs->watch, sock, EPOLLIN);
 	if (r < 0) {
 		free(rs);
 		return r;

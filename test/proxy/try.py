@@ -610,8 +610,18 @@ def raw():
             s.sendall(request("/", "closed.test:81"))
             got = split(read_all(s))
             row(got[0] == 502 and b"refused" in got[2], "HTTP is told: 502", got)
-        with r.connect(r.address("closed.test"), 7) as s:
-            s.sendall(b"\1")
+        for word in (b"x", b"NOOP"):
+            with r.connect(a, 7) as s:
+                s.sendall(word)
+                same(f"{word}: no request, though it could have become one", s.recv(9), word)
+                s.sendall(b"\1")
+                same("and on", s.recv(9), b"\1")
+        with r.connect(a, 8080) as s:
+            s.sendall(b"GE")
+            time.sleep(2)
+            s.sendall(b"T / HTTP/1.1\r\nHost: b.test\r\n\r\n")
+            same("a request that is cut in two", read_all(s), b"<reset>")
+        row(r.audit.wait(reason="split-request"), "on the log")
         s = r.connect(a, 7)
         s.sendall(b"hello\n")
         s.recv(6)
