@@ -34,7 +34,8 @@ enum {
 	FD_SUP = 3,
 	FD_WORDS = 4,
 	NET_MS = 20000,     /* for bac-net */
-	LOOK_MS = 3000,     /* how long something may wait in a queue */
+	LOOK_MS = 500,      /* how long something may wait in a queue before the proxy is asked */
+	STOPPED_MS = 3000,  /* how long the proxy may be stopped by somebody */
 	PATIENCE_MS = 2000, /* for bac-audit, to write what it has */
 	LAST_MS = 1500,     /* for both, at the end */
 	QUIET_MS = 100,     /* files are changed in more than one step */
@@ -324,7 +325,7 @@ static void on_children(struct minder *m)
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
 			if (pid == m->proxy || pid == m->audit)
-				m->stopped_at = WIFSTOPPED(status) ? in_ms(LOOK_MS) : NEVER;
+				m->stopped_at = WIFSTOPPED(status) ? in_ms(STOPPED_MS) : NEVER;
 			continue;
 		}
 		if (pid == m->proxy)
