@@ -64,6 +64,8 @@ static void add_accel(json_t *j, const struct probe *p)
 {
 	if (!p->known)
 		return;
+	if (p->remark[0])
+		(void)json_object_set_new(j, "remark", json_string(p->remark));
 	(void)json_object_set_new(j, "accel", json_string(p->m.accel == ACCEL_KVM ? "kvm" : "tcg"));
 	(void)json_object_set_new(j, "emulated", json_boolean(p->m.accel == ACCEL_TCG));
 }
@@ -103,6 +105,9 @@ static int ls_table(const struct sandbox *v, const struct probe *p, size_t n, st
 		(void)printf("%-*s   %-*s   %-*s   %-5s   %s\n", w_name, v[i].name, w_agent,
 			     v[i].agent, w_status, probe_text(text, sizeof(text), &p[i]), "-",
 			     workspace_text(where, sizeof(where), &v[i]));
+	for (i = 0; i < n; i++)
+		if (p[i].remark[0])
+			say("'%s': %s", v[i].name, p[i].remark);
 	return flush_out(e);
 }
 
@@ -251,6 +256,7 @@ static int inspect_json(const struct facts *f, struct err *e)
 	(void)json_object_set_new(j, "disk",
 				  json_pack("{s:I, s:I}", "size", (json_int_t)f->b->disk, "used",
 					    (json_int_t)f->disk_used));
+	(void)json_object_set_new(j, "network", json_string(f->b->no_network ? "none" : "policy"));
 	(void)json_object_set_new(j, "mounts", mounts_json(f->b));
 	(void)json_object_set_new(j, "path_rules", rules_json(f->b));
 	(void)json_object_set_new(j, "directory", json_string(f->dir));
@@ -284,6 +290,7 @@ static int inspect_text(const struct facts *f, struct err *e)
 		     text_from_size(m, sizeof(m), f->b->memory),
 		     text_from_size(d, sizeof(d), f->b->disk),
 		     text_from_size(u, sizeof(u), f->disk_used));
+	(void)printf("Network:    %s\n", f->b->no_network ? "none" : "by policy");
 	mounts_text(f->b);
 	(void)printf("Directory:  %s\nCreated:    %s\n", f->dir ? f->dir : "?",
 		     utc(t, sizeof(t), f->b->created));
@@ -294,6 +301,8 @@ static int inspect_text(const struct facts *f, struct err *e)
 			     (double)f->p.m.boot_ns / 1e9);
 		(void)printf("In use:     %u commands, %u detached\n", f->p.m.sessions,
 			     f->p.m.jobs);
+		if (f->p.remark[0])
+			(void)printf("Remark:     %s\n", f->p.remark);
 	} else if (f->last.known && f->last.at) {
 		(void)printf("Stopped:    %s (%s)\n", utc(t, sizeof(t), f->last.at),
 			     f->last.reason[0] ? f->last.reason : "no reason noted");

@@ -49,7 +49,8 @@ static void take_answer(struct asked *a, struct probe *p)
 			continue;
 		if (f.type != WIRE_STATUS_IS || wire_status_parse(&p->m, &f) != WIRE_OK)
 			continue;
-		p->m.remark = NULL;
+		(void)snprintf(p->remark, sizeof(p->remark), "%s", p->m.remark);
+		p->m.remark = p->remark;
 		p->known = true;
 		p->status = p->m.state == STATE_RUNNING && !p->m.answers
 				    ? "unresponsive"

@@ -6,8 +6,9 @@
 struct probe {
 	const char
 		*status; /* "running", "starting", "stopping", "stopped", "unresponsive", "lost" */
-	bool known;      /* the supervisor answered: m is set (remark is not) */
+	bool known;      /* the supervisor answered: m is set (its remark is the one below) */
 	struct wire_status m;
+	char remark[WIRE_TEXT_MAX + 1]; /* "", or what went wrong meanwhile and is worth a line */
 };
 
 /* Ask each of the n sandboxes' supervisors. ret has n entries. Takes at most about ms. */

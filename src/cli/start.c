@@ -131,7 +131,8 @@ static int plan_connect(struct ctx *c, struct plan *p, struct err *e)
 
 static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
 {
-	int r;
+	_free_ char *dir = NULL;
+	int r = net_push_file(c, b, false, &p->policy, e);
 
 	if (b->no_network) {
 		p->policy = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -144,10 +145,14 @@ static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, 
 	p->proxy = dirs_join(c->dirs.libexec, "bac-proxy");
 	p->audit = dirs_join(c->dirs.libexec, "bac-audit");
 	if (!p->net || !p->proxy || !p->audit ||
-	    asprintf(&p->audit_dir, "%s/audit/%s", c->dirs.state, b->id) < 0)
+	    asprintf(&dir, "%s/audit/%s", c->dirs.state, b->id) < 0)
 		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
-	if (dirs_make(p->audit_dir) < 0)
-		return err_errno(e, -errno, "cannot make %s", p->audit_dir);
+	if (dirs_make(dir) < 0)
+		return err_errno(e, -errno, "cannot make %s", dir);
+	/* it is taken as a mount (sys/share.h), which no link may lead to */
+	p->audit_dir = realpath(dir, NULL);
+	if (!p->audit_dir)
+		return err_errno(e, -errno, "cannot find %s", dir);
 	r = setting_number(c->state, "audit.fileSize", &p->audit_file, e);
 	if (r == 0)
 		r = setting_number(c->state, "audit.totalSize", &p->audit_total, e);

@@ -203,6 +203,8 @@ kill -9 "$(proxy)"
 probe allowed_http
 tells 'the proxy is killed: traffic goes on when there is another' allowed_http '^HTTP/1.1 200'
 like 'and it was said' "$(command "$BAC" logs x)" 'the network proxy was killed by signal 9'
+run bac ls
+like 'and is, by ls' "$err" "'x': the network proxy was killed by signal 9 .Killed. and was started again"
 old=$(proxy)
 kill -STOP "$old"
 : >"$world/seen"
