@@ -259,6 +259,7 @@ static int inspect_json(const struct facts *f, struct err *e)
 	(void)json_object_set_new(j, "network", json_string(f->b->no_network ? "none" : "policy"));
 	(void)json_object_set_new(j, "mounts", mounts_json(f->b));
 	(void)json_object_set_new(j, "path_rules", rules_json(f->b));
+	(void)json_object_set_new(j, "network", json_string(f->b->no_network ? "none" : "policy"));
 	(void)json_object_set_new(j, "directory", json_string(f->dir));
 	(void)json_object_set_new(j, "workdir", json_string(f->b->workdir));
 	if (f->p.known) {
@@ -292,6 +293,9 @@ static int inspect_text(const struct facts *f, struct err *e)
 		     text_from_size(u, sizeof(u), f->disk_used));
 	(void)printf("Network:    %s\n", f->b->no_network ? "none" : "by policy");
 	mounts_text(f->b);
+	(void)printf("Network:    %s%s\n",
+		     f->b->no_network ? "none" : "by policy; see: bac policy ls ",
+		     f->b->no_network ? "" : f->b->name);
 	(void)printf("Directory:  %s\nCreated:    %s\n", f->dir ? f->dir : "?",
 		     utc(t, sizeof(t), f->b->created));
 	(void)printf("Last used:  %s\n", utc(t, sizeof(t), f->b->used));
