@@ -244,6 +244,7 @@ ok 'rm' bac rm --force box
 ok 'init' bac policy init deny-all
 is 'its rules went with it' "$(bac policy ls --json | json 'len(d["rules"])')" 0
 ok 'a sandbox without a network' bac create --name none -m 512m --network none shell
+is 'inspect tells' "$(bac inspect --json none | json 'd["network"]')" none
 unlike 'has no device' "$(bac exec none ls /sys/class/net)" '(^|[[:space:]])e'
 ok 'is kept so by a restart' bac stop none
 unlike 'no device' "$(bac exec none ls /sys/class/net)" '(^|[[:space:]])e'
