@@ -139,7 +139,10 @@ static int push(struct change *ch, struct err *e)
 	if (!ch->sandbox[0])
 		return net_push(&ch->c, NULL, e);
 	r = state_get(ch->c.state, ch->sandbox, &b, e);
-	if (r == 0)
+	if (r == 0 && b.no_network)
+		say("note: sandbox '%s' was made with --network none: its rules have no effect",
+		    b.name);
+	else if (r == 0)
 		r = net_push(&ch->c, &b, e);
 	sandbox_done(&b);
 	return r;

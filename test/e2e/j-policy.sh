@@ -144,6 +144,14 @@ before=$(bac policy ls --json)
 rm -f "$XDG_STATE_HOME"/bac/bac.db*
 is 'rebuilt from the copy' "$(bac policy ls --json 2>/dev/null)" "$before"
 
+# twenty commands at once
+for i in $(seq 20); do
+	bac policy allow network "p$i.example" >/dev/null &
+done
+wait
+is 'twenty at once are all kept' "$(bac policy ls --json | json 'len([r for r in d["rules"] if r["resource"].startswith("p")])')" 20
+is 'in the copy too' "$(json 'len([r for r in d["rules"] if r["resource"].startswith("p")])' <"$XDG_STATE_HOME/bac/policy.json")" 20
+
 status 'reset asks' 1 bac policy reset
 ok 'reset --force' bac policy reset --force
 like 'nothing is chosen' "$(bac policy ls)" 'none was chosen'
@@ -246,6 +254,8 @@ is 'its rules went with it' "$(bac policy ls --json | json 'len(d["rules"])')" 0
 ok 'a sandbox without a network' bac create --name none -m 512m --network none shell
 is 'inspect tells' "$(bac inspect --json none | json 'd["network"]')" none
 unlike 'has no device' "$(bac exec none ls /sys/class/net)" '(^|[[:space:]])e'
+ok 'a rule for it' bac policy allow network --sandbox none a.example
+like 'is told to be idle' "$err" 'made with --network none'
 ok 'is kept so by a restart' bac stop none
 unlike 'no device' "$(bac exec none ls /sys/class/net)" '(^|[[:space:]])e'
 kill "$server"
