@@ -377,9 +377,10 @@ struct net_answer net_decide_addr(const struct net_policy *p, const uint8_t *add
 	look_host(&k, &h);
 	if (k.deny.item)
 		return by_rule(&k, NET_DENY, k.deny, "address-blocked");
-	if (k.special && !k.allow.item && !k.method.item)
+	/* a rule about requests to this machine says nothing of other names that lead here */
+	if (k.special && !k.allow.item)
 		return by_rule(&k, NET_DENY, nobody, "private-address");
-	return by_rule(&k, NET_ALLOW, k.allow.item ? k.allow : k.method, "address-allowed");
+	return by_rule(&k, NET_ALLOW, k.allow, "address-allowed");
 }
 
 bool net_may_look_up(const struct net_policy *p, const struct host *h)

@@ -99,7 +99,8 @@ DEFINE_FREEP(struct net_policy, net_policy_free)
 /* Cannot fail. For an address literal this is the whole decision, class included. */
 struct net_answer net_decide(const struct net_policy *p, const struct net_request *q);
 
-/* An address that an allowed name was resolved to: may it be dialled for this port? n is 4 or 16. */
+/* An address that an allowed name was resolved to: may it be dialled for this port? n is 4 or 16. Not asked about "localhost", as
+ * net_decide() says all about it: a rule with a method opens no address for other names. */
 struct net_answer net_decide_addr(const struct net_policy *p, const uint8_t *addr, size_t n,
 				  uint16_t port);
 

@@ -405,6 +405,8 @@ static void resolved(void)
 		{ { "+a.x" }, "127.0.0.1", D, NULL, "private-address" },
 		{ { "+localhost:443" }, "127.0.0.1", A, "r1", "address-allowed" },
 		{ { "+localhost:443" }, "::1", A, "r1", "address-allowed" },
+		{ { "+a.x", "+localhost:443 GET" }, "127.0.0.1", D, NULL, "private-address" },
+		{ { "+a.x", "+** GET" }, "8.8.8.8", A, NULL, "address-allowed" },
 		{ { "+localhost:443", "-[::1]" }, "127.0.0.1", D, "r2", "address-blocked" },
 		{ { "+a.x" }, "169.254.169.254", D, NULL, "private-address" },
 		{ { "+a.x" }, "::ffff:169.254.169.254", D, NULL, "private-address" },

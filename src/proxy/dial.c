@@ -365,7 +365,8 @@ static void begin(struct dial *d)
 						   .port = d->port };
 		look_up(d, &d->p->upstream.host);
 	} else {
-		d->judged = true;
+		/* what was decided about this machine is all there is to decide */
+		d->judged = !streq(d->host.text, "localhost");
 		look_up(d, &d->host);
 	}
 }
