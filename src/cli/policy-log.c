@@ -54,7 +54,7 @@ static bool wanted(const struct audit_record *r, enum type type)
 
 /* One log that is being read. */
 struct source {
-	const struct receipts_log *log;
+	int dir; /* of the log; borrowed */
 	struct audit_reader *reader;
 	uint64_t skip; /* lines that come before the last N */
 };
@@ -121,7 +121,7 @@ static int count(struct show *s, struct source *x)
 	const char *line;
 	uint64_t total = 0;
 	size_t n;
-	int what = audit_reader_new(x->log->dir, &r);
+	int what = audit_reader_new(x->dir, &r);
 
 	while (what == 0 && (what = audit_reader_next(r, &line, &n, &at)) > 0) {
 		if (what == AUDIT_LINE && audit_record_parse(&s->rec, line, n) == 0 &&
@@ -138,7 +138,7 @@ static int source_open(struct show *s, const struct receipts_log *log)
 	struct source *x = &s->v[s->n];
 	int r;
 
-	*x = (struct source) { .log = log };
+	*x = (struct source) { .dir = log->dir };
 	r = audit_reader_new(log->dir, &x->reader);
 	if (r < 0)
 		return r;
@@ -154,7 +154,7 @@ static int watch(const struct show *s, int *ret)
 	if (in < 0)
 		return -errno;
 	for (size_t i = 0; i < s->n; i++) {
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->v[i].log->dir);
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->v[i].dir);
 		if (inotify_add_watch(in, path, IN_MODIFY | IN_CREATE) < 0)
 			return -errno;
 	}

@@ -6,7 +6,7 @@
 
 #include "cli/policy-log.h"
 
-enum { BUCKETS = 1 << 14, CELL = 120, WHEN = 40 };
+enum { BUCKETS = 1 << 14, CELL = 120, WHEN = 40, POINTER = sizeof(struct row *) };
 
 enum { C_SANDBOX, C_TYPE, C_HOST, C_VIA, C_RULE, C_REASON, KEYS };
 
@@ -194,15 +194,15 @@ static bool sorted(struct tally *t)
 	size_t n = 0;
 
 	free(t->v);
-	t->v = calloc(t->n + 1, sizeof(*t->v));
+	t->v = calloc(t->n + 1, POINTER);
 	if (!t->v)
 		return false;
 	for (size_t i = 0; i < BUCKETS; i++)
 		for (struct row *x = t->bucket[i]; x; x = x->next)
 			t->v[n++] = x;
-	qsort(t->v, t->n, sizeof(struct row *), by_host);
+	qsort(t->v, t->n, POINTER, by_host);
 	shadow(t);
-	qsort(t->v, t->n, sizeof(struct row *), by_time);
+	qsort(t->v, t->n, POINTER, by_time);
 	return true;
 }
 

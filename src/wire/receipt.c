@@ -75,7 +75,7 @@ int receipt_put(struct buf *out, const struct receipt *r)
 
 int receipt_get(struct rd *in, struct receipt *ret)
 {
-	struct receipt r;
+	struct receipt r = { 0 };
 	uint8_t allowed;
 
 	r.event = rd_u8(in);
