@@ -52,10 +52,11 @@ struct tally *tally_free(struct tally *t)
 /* "a.example:443", "[2001:db8::1]:443", "/some/path"; *ret_len is without the port. */
 static void destination(char dst[static CELL], const struct audit_record *r, size_t *ret_len)
 {
-	const bool v6 = strchr(r->host, ':') && !streq(r->kind, "file");
+	const bool file = streq(r->kind, "file"), v6 = !file && strchr(r->host, ':');
+	const char *name = file ? r->path : r->host[0] ? r->host : r->address;
 	char port[24] = "", host[CELL - 12];
 
-	(void)audit_escape(host, sizeof(host), r->host[0] ? r->host : r->address);
+	(void)audit_escape(host, sizeof(host), name);
 	if (r->port)
 		(void)snprintf(port, sizeof(port), ":%u", (unsigned)(r->port & 0xffff));
 	(void)snprintf(dst, CELL, v6 ? "[%s]%s" : "%s%s", host[0] ? host : "-", port);

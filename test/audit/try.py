@@ -46,7 +46,7 @@ def tables(log):
        "good.example " not in allowed, out)
     ok("what a guest called its host cannot reach the terminal", "\\u001b]0;owned\\u0007" in out and
        all(c == "\n" or " " <= c <= "~" for c in out), out)
-    ok("a path of a workspace is of type filesystem", ".git/config" in run("policy", "log", "--type", "filesystem")[1] and
+    ok("a path of a workspace is of type filesystem", " /w/.git/config " in run("policy", "log", "--type", "filesystem")[1] and
        "evil" not in run("policy", "log", "--type", "filesystem")[1] and
        ".git/config" not in run("policy", "log", "--type", "network")[1])
     code, out, _ = run("policy", "log", "web", "--json")
@@ -127,7 +127,7 @@ def main():
                rig.record(host="good.example", allowed=True, flow=1, rule=rule, reason="domain-allowed"),
                rig.record(kind="dns", via="dns", host="asked.example", port=0))
         a.send(hostile(), rig.record(event=rig.END, host="good.example", allowed=True, flow=1, sent=10, received=20, us=1500))
-        a.send(rig.record(kind="file", via="", port=0, host="/w/.git/config", rule="protect .git/config", reason="path-blocked"))
+        a.send(rig.record(kind="file", via="", port=0, method="open", path="/w/.git/config", rule="**/.git/config", reason="protected"))
         a.send(rig.record(event=rig.NOTE, kind="sandbox", via="", port=0, note="started"))
         a.wait(10)
         tables(log)
