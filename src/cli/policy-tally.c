@@ -49,7 +49,7 @@ struct tally *tally_free(struct tally *t)
 	return NULL;
 }
 
-/* "a.example:443", "[2001:db8::1]:443", "/some/path"; *ret_len is without the port. */
+/* "a.example:443", "[2001:db8::1]:443", "/some/path"; *ret_len is without the port. That of a question says nothing. */
 static void destination(char dst[static CELL], const struct audit_record *r, size_t *ret_len)
 {
 	const bool file = streq(r->kind, "file"), v6 = !file && strchr(r->host, ':');
@@ -57,7 +57,7 @@ static void destination(char dst[static CELL], const struct audit_record *r, siz
 	char port[24] = "", host[CELL - 12];
 
 	(void)audit_escape(host, sizeof(host), name);
-	if (r->port)
+	if (r->port && !streq(r->via, "dns"))
 		(void)snprintf(port, sizeof(port), ":%u", (unsigned)(r->port & 0xffff));
 	(void)snprintf(dst, CELL, v6 ? "[%s]%s" : "%s%s", host[0] ? host : "-", port);
 	*ret_len = strlen(dst) - strlen(port);

@@ -125,7 +125,7 @@ def main():
         a.send(*[rig.record(host="evil.example", reason="default-deny")] * 2)
         a.send(rig.record(kind="dns", via="dns", host="good.example", port=0, allowed=True),
                rig.record(host="good.example", allowed=True, flow=1, rule=rule, reason="domain-allowed"),
-               rig.record(kind="dns", via="dns", host="asked.example", port=0))
+               rig.record(kind="dns", via="dns", host="asked.example", port=53))
         a.send(hostile(), rig.record(event=rig.END, host="good.example", allowed=True, flow=1, sent=10, received=20, us=1500))
         a.send(rig.record(kind="file", via="", port=0, method="open", path="/w/.git/config", rule="**/.git/config", reason="protected"))
         a.send(rig.record(event=rig.NOTE, kind="sandbox", via="", port=0, note="started"))
