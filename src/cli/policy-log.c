@@ -54,16 +54,20 @@ static bool wanted(const struct audit_record *r, enum type type)
 
 /* One log that is being read. */
 struct source {
-	int dir; /* of the log; borrowed */
+	char id[STATE_ID_MAX + 1];
+	int dir;
 	struct audit_reader *reader;
 	uint64_t skip; /* lines that come before the last N */
 };
 
 struct show {
+	const struct ctx *c;
 	const struct policy_log_args *o;
+	const char *name; /* NULL: all */
 	enum type type;
 	struct tally *tally;
 	bool live; /* what is there already was shown */
+	int in;    /* inotify; -1: nobody follows */
 	struct source *v;
 	size_t n;
 	struct audit_record rec;
@@ -133,125 +137,158 @@ static int count(struct show *s, struct source *x)
 	return what;
 }
 
-static int source_open(struct show *s, const struct receipts_log *log)
+static int watch(int in, const char *path)
 {
-	struct source *x = &s->v[s->n];
-	int r;
-
-	*x = (struct source) { .dir = log->dir };
-	r = audit_reader_new(log->dir, &x->reader);
-	if (r < 0)
-		return r;
-	s->n++;
-	return s->o->json && s->o->limit ? count(s, x) : 0;
+	return inotify_add_watch(in, path, IN_MODIFY | IN_CREATE) < 0 ? -errno : 0;
 }
 
-static int watch(const struct show *s, int *ret)
+/* Takes the log's directory. */
+static int source_open(struct show *s, struct receipts_log *log)
 {
-	_close_ int in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct source *x, *more = reallocarray(s->v, s->n + 1, sizeof(*s->v));
 	char path[64];
+	int r;
 
-	if (in < 0)
-		return -errno;
-	for (size_t i = 0; i < s->n; i++) {
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", s->v[i].dir);
-		if (inotify_add_watch(in, path, IN_MODIFY | IN_CREATE) < 0)
-			return -errno;
+	if (!more)
+		return -ENOMEM;
+	s->v = more;
+	x = &s->v[s->n++];
+	*x = (struct source) { .dir = take_fd(&log->dir) };
+	memcpy(x->id, log->id, sizeof(x->id));
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", x->dir);
+	r = s->in < 0 ? 0 : watch(s->in, path);
+	if (r == 0)
+		r = audit_reader_new(x->dir, &x->reader);
+	return r == 0 && s->o->json && s->o->limit && !s->live ? count(s, x) : r;
+}
+
+static bool is_open(const struct show *s, const char *id)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (streq(s->v[i].id, id))
+			return true;
+	return false;
+}
+
+/* Logs that were not there before. */
+static int sources_find(struct show *s, struct err *e)
+{
+	struct receipts_logs l;
+	int r = receipts_find(s->c, s->name, &l, e);
+
+	for (size_t i = 0; i < l.n && r == 0; i++) {
+		if (is_open(s, l.v[i].id))
+			continue;
+		r = source_open(s, &l.v[i]);
+		if (r < 0)
+			r = err_errno(e, r, "cannot read the log of '%s'", l.v[i].name);
 	}
-	*ret = take_fd(&in);
+	receipts_done(&l);
+	return r;
+}
+
+static int drain_all(struct show *s, struct err *e)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		int r = drain(s, &s->v[i]);
+
+		if (r < 0 && r != -ENOENT) /* a log may be removed with its sandbox */
+			return err_errno(e, r, "cannot read a log");
+	}
 	return 0;
 }
 
-static int follow(struct show *s, int in, struct err *e)
+/* Before anything is read, so that nothing is missed. */
+static int follow_begin(struct show *s, struct err *e)
+{
+	_free_ char *dir = dirs_join(s->c->dirs.state, "audit");
+	int r = dir ? dirs_make(dir) : -ENOMEM;
+
+	if (r == 0) {
+		s->in = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+		r = s->in < 0 ? -errno : watch(s->in, dir);
+	}
+	return r < 0 ? err_errno(e, r, "cannot follow the log") : 0;
+}
+
+static int follow(struct show *s, struct err *e)
 {
 	char events[4096];
 	int r = 0;
 
 	while (r == 0) {
-		struct pollfd f[2] = { { in, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
+		struct pollfd f[2] = { { s->in, POLLIN, 0 }, { STDOUT_FILENO, 0, 0 } };
 
-		for (size_t i = 0; i < s->n && r == 0; i++)
-			r = drain(s, &s->v[i]);
-		if (r < 0)
-			return err_errno(e, r, "cannot read the log");
-		r = flush_out(e);
+		r = sources_find(s, e);
+		if (r == 0)
+			r = drain_all(s, e);
+		if (r == 0)
+			r = flush_out(e);
 		if (r < 0 || (poll(f, 2, -1) < 0 && errno != EINTR) ||
 		    f[1].revents & (POLLERR | POLLHUP))
 			break;
-		while (read(in, events, sizeof(events)) > 0)
+		while (read(s->in, events, sizeof(events)) > 0)
 			;
 	}
 	return r;
 }
 
-static int show(struct show *s, const struct receipts_logs *l, struct err *e)
+static int show(struct show *s, struct err *e)
 {
-	_close_ int in = -1;
-	int r = 0;
+	struct sandbox b = { 0 };
+	struct err none;
+	int r = s->o->follow ? follow_begin(s, e) : 0;
 
-	s->v = calloc(l->n + 1, sizeof(*s->v));
-	if (!s->v)
-		return err_errno(e, -ENOMEM, "cannot show the log");
-	for (size_t i = 0; i < l->n && r == 0; i++)
-		r = source_open(s, &l->v[i]);
-	if (r == 0 && s->o->follow)
-		r = watch(s, &in);
-	for (size_t i = 0; i < s->n && r == 0; i++)
-		r = drain(s, &s->v[i]);
+	if (r == 0)
+		r = sources_find(s, e);
+	/* a sandbox that has no log yet is no mistake */
+	if (r == 0 && s->name && !s->n && state_get(s->c->state, s->name, &b, &none) < 0)
+		r = err_set(e, -ENOENT, "there is no sandbox '%s', and no log of one", s->name);
+	sandbox_done(&b);
+	if (r == 0)
+		r = drain_all(s, e);
 	if (r < 0)
-		return err_errno(e, r, "cannot read the log");
+		return r;
 	if (s->o->quiet && !s->o->json)
 		tally_names(s->tally, s->o->limit);
 	else if (!s->o->json)
 		tally_print(s->tally, s->o->limit);
 	s->live = true;
-	return s->o->follow ? follow(s, in, e) : flush_out(e);
+	return s->o->follow ? follow(s, e) : flush_out(e);
 }
 
 static void show_done(struct show *s)
 {
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++) {
 		(void)audit_reader_free(s->v[i].reader);
+		(void)fd_close(s->v[i].dir);
+	}
+	(void)fd_close(s->in);
 	free(s->v);
 	(void)tally_free(s->tally);
 	free(s);
 }
 
-/* A sandbox that has no log yet is no mistake. */
-static int find(struct ctx *c, const char *name, struct receipts_logs *l, struct err *e)
-{
-	struct sandbox b = { 0 };
-	struct err none;
-	int r = receipts_find(c, name, l, e);
-
-	if (r < 0 || !name || l->n)
-		return r;
-	if (state_get(c->state, name, &b, &none) < 0)
-		r = err_set(e, -ENOENT, "there is no sandbox '%s', and no log of one", name);
-	sandbox_done(&b);
-	return r;
-}
-
 int policy_run_log(void *opt, struct args *args, struct err *e)
 {
-	struct receipts_logs l = { 0 };
 	struct show *s = calloc(1, sizeof(*s));
 	struct ctx c;
-	int r = ctx_open(&c, e);
+	int r;
 
-	if (r == 0 && (!s || tally_new(&s->tally) < 0))
-		r = err_errno(e, -ENOMEM, "cannot show the log");
-	if (r == 0) {
-		s->o = opt;
+	if (!s)
+		return err_errno(e, -ENOMEM, "cannot show the log");
+	s->c = &c;
+	s->o = opt;
+	s->name = args->n ? args->v[0] : NULL;
+	s->in = -1;
+	r = ctx_open(&c, e);
+	if (r == 0)
 		r = type_of(s->o->type, &s->type, e);
-	}
+	if (r == 0 && tally_new(&s->tally) < 0)
+		r = err_errno(e, -ENOMEM, "cannot show the log");
 	if (r == 0)
-		r = find(&c, args->n ? args->v[0] : NULL, &l, e);
-	if (r == 0)
-		r = show(s, &l, e);
-	if (s)
-		show_done(s);
-	receipts_done(&l);
+		r = show(s, e);
+	show_done(s);
 	ctx_done(&c);
 	return r;
 }

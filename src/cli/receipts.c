@@ -26,7 +26,8 @@ static bool is_id(const char *s)
 }
 
 /* One folder, if it is a log that was asked for. */
-static int take(struct receipts_logs *l, int top, const char *id, const char *want)
+static int take(struct receipts_logs *l, int top, const char *id, const char *want,
+		const char *want_id)
 {
 	struct receipts_log one = { .dir = -1 }, *more;
 
@@ -37,7 +38,7 @@ static int take(struct receipts_logs *l, int top, const char *id, const char *wa
 	if (one.dir < 0)
 		return 0;
 	read_name(&one);
-	if (want && !streq(want, one.name) && !streq(want, one.id)) {
+	if (want && !streq(want, one.name) && !streq(want, one.id) && !streq(want_id, one.id)) {
 		(void)fd_close(one.dir);
 		return 0;
 	}
@@ -69,19 +70,25 @@ int receipts_find(const struct ctx *c, const char *name, struct receipts_logs *r
 {
 	_free_ char *path = dirs_join(c->dirs.state, "audit");
 	_cleanup_(closedirp) DIR *d = NULL;
+	struct sandbox b = { 0 };
 	struct dirent *entry;
+	struct err none;
 	int r = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	if (!path)
 		return err_errno(e, -ENOMEM, "cannot look for logs");
+	/* a log that was begun a moment ago may not have its name yet */
+	if (name)
+		(void)!state_get(c->state, name, &b, &none);
 	d = opendir(path);
-	if (!d)
-		return errno == ENOENT ? 0 : err_errno(e, -errno, "cannot read %s", path);
-	while (r == 0 && (entry = readdir(d)))
-		r = take(ret, dirfd(d), entry->d_name, name);
+	if (!d && errno != ENOENT)
+		r = err_errno(e, -errno, "cannot read %s", path);
+	while (d && r == 0 && (entry = readdir(d)))
+		r = take(ret, dirfd(d), entry->d_name, name, b.id);
+	sandbox_done(&b);
 	if (r < 0)
-		return err_errno(e, r, "cannot look for logs");
+		return d ? err_errno(e, r, "cannot look for logs") : r;
 	if (ret->n)
 		qsort(ret->v, ret->n, sizeof(*ret->v), compare);
 	return 0;

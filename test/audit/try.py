@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -62,20 +63,29 @@ def tables(log):
     ok("a name that never was is an error", run("policy", "log", "nobody")[0] == 1 and run("audit", "verify", "nobody")[0] == 1)
 
 
-def follow(a, *args):
-    """What is shown of a record that comes while somebody looks on."""
+def follow(host, bring, *args):
+    """What is shown of a record that bring() brings while somebody looks on."""
     p = subprocess.Popen([bac, "policy", "log", "-f", *args], stdout=subprocess.PIPE, text=True)
-    for line in p.stdout:  # it watches before it reads: whatever comes after the first line is seen
-        break
-    a.send(rig.record(host="late.example", allowed=True))
-    a.wait(a.written + 1)
+    p.stdout.readline()  # it watches before it reads: whatever comes after the first line is seen
+    bring()
     for line in p.stdout:
-        if "late.example" in line:
+        if host in line:
             break
     p.kill()
     p.wait()
     p.stdout.close()
     return line
+
+
+def more(a, host):
+    a.send(rig.record(host=host, allowed=True))
+    a.wait(a.written + 1)
+
+
+def another(directory, host):
+    a = rig.Audit(program, str(directory), name="other")
+    more(a, host)
+    a.end()
 
 
 def verify(log):
@@ -131,8 +141,14 @@ def main():
         a.send(rig.record(event=rig.NOTE, kind="sandbox", via="", port=0, note="started"))
         a.wait(10)
         tables(log)
-        ok("--follow shows what comes", "allowed  web  late.example:443  transparent" in follow(a))
-        ok("--follow --json likewise", json.loads(follow(a, "--json", "web"))["host"] == "late.example")
+        ok("--follow shows what comes", "allowed  web  late.example:443  transparent" in
+           follow("late.example", lambda: more(a, "late.example")))
+        line = follow("later.example", lambda: more(a, "later.example"), "--json", "web")
+        ok("--follow --json likewise", json.loads(line)["host"] == "later.example", line)
+        other = log.parent / "ba9876543210"
+        line = follow("begun.example", lambda: another(other, "begun.example"))
+        ok("and a log that is begun meanwhile", "allowed  other  begun.example:443" in line, line)
+        shutil.rmtree(other)
         ok("bac-audit ends with its supervisor", a.end() == 0)
         verify(log)
         crash(log)
