@@ -94,7 +94,7 @@ int accept_open(struct proxy *p)
 		return -errno;
 	l.rlim_cur = l.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &l);
-	if (l.rlim_cur < FDS_KEPT * 2)
+	if (l.rlim_cur < (rlim_t)FDS_KEPT * 2)
 		return -EMFILE;
 	p->max_flows = MIN((rlim_t)p->max_flows, (l.rlim_cur - FDS_KEPT) / 2);
 	p->listener.run = on_listener;

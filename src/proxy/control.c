@@ -13,8 +13,6 @@
 #include "proxy/flow.h"
 #include "proxy/resolve.h"
 
-static uint8_t bytes[PROXY_MSG_MAX + 1];
-
 static int tell(const struct proxy_msg *m)
 {
 	uint8_t out[PROXY_TEXT_MAX + 64];
@@ -112,14 +110,14 @@ static int take(struct proxy *p, int sock, char from, int flags)
 {
 	_close_ int fd = -1;
 	struct proxy_msg m;
-	ssize_t n = fd_receive_with(sock, bytes, sizeof(bytes), flags, &fd);
+	ssize_t n = fd_receive_with(sock, p->message, sizeof(p->message), flags, &fd);
 	int r;
 
 	if (n < 0)
 		return n == -EAGAIN ? 0 : (int)n;
 	if (n == 0)
 		return -ECONNRESET;
-	if (proxy_parse(&m, from, bytes, (size_t)n, fd >= 0) != WIRE_OK)
+	if (proxy_parse(&m, from, p->message, (size_t)n, fd >= 0) != WIRE_OK)
 		return -EPROTO;
 	r = act(p, &m, fd);
 	return r < 0 && r != -EAGAIN ? r : 1;

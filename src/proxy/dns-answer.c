@@ -7,13 +7,7 @@
 
 #include "base/text.h"
 
-enum { FOLDS = 512, FOLD_S = 60 };
-
-/* What was said lately: a receipt a minute is enough for one name. */
-static struct fold {
-	uint64_t key, until_s;
-	uint32_t count;
-} folds[FOLDS];
+enum { FOLD_S = 60 };
 
 static uint64_t hash(const char *s, unsigned more)
 {
@@ -29,11 +23,11 @@ struct verdict {
 	const char *rule, *reason, *note;
 };
 
-/* True if there is a receipt now. */
+/* True if there is a receipt now: one a minute is enough for one name. */
 static bool receipt(struct proxy *p, const char *host, uint16_t type, const struct verdict *v)
 {
 	const uint64_t key = hash(host, (unsigned)type << 1 | v->allowed), now = proxy_now_s(p);
-	struct fold *f = &folds[key % FOLDS];
+	struct dns_fold *f = &p->folds[key % DNS_FOLDS_MAX];
 	struct receipt r = { .event = RECEIPT_DECISION,
 			     .kind = RK_DNS,
 			     .via = RV_DNS,
@@ -54,7 +48,7 @@ static bool receipt(struct proxy *p, const char *host, uint16_t type, const stru
 	}
 	if (f->key == key)
 		r.count += f->count;
-	*f = (struct fold) { .key = key, .until_s = now + FOLD_S };
+	*f = (struct dns_fold) { .key = key, .until_s = now + FOLD_S };
 	receipts_add(p->receipts, &r);
 	return true;
 }

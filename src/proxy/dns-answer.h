@@ -9,5 +9,5 @@ struct dns_reply {
 	uint8_t bytes[DNS_ANSWER_MAX];
 };
 
-/* n bytes of a message. */
-void dns_reply(struct proxy *p, const uint8_t *q, size_t n, bool tcp, struct dns_reply *ret);
+/* bytes: a whole message of n. */
+void dns_reply(struct proxy *p, const uint8_t *bytes, size_t n, bool tcp, struct dns_reply *ret);

@@ -8,7 +8,7 @@
 #include "io/fd.h"
 #include "proxy/dns-answer.h"
 
-enum { BATCH = 64, WAITING_MAX = 512, CONNS_MAX = 64, IDLE_MS = 10 * 1000 };
+enum { BATCH = 64, WAITING_MAX = 512, CONNS_MAX = 64, IDLE_MS = 10 * 1000, BUF_MAX = 64 * 1024 };
 
 struct dns_server {
 	struct watch udp; /* first */
@@ -268,8 +268,8 @@ static void conn_new(struct dns_server *s, int fd)
 	c->s = s;
 	c->watch.run = on_conn;
 	c->wait.run = conn_written;
-	buf_init(&c->in, 64 * 1024);
-	buf_init(&c->out, 64 * 1024);
+	buf_init(&c->in, BUF_MAX);
+	buf_init(&c->out, BUF_MAX);
 	(void)uv_timer_init(&s->p->loop.uv, &c->timer);
 	c->timer.data = c;
 	(void)uv_timer_start(&c->timer, on_idle, IDLE_MS, 0);

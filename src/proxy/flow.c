@@ -144,7 +144,7 @@ static void alert(struct flow *f)
 	size_t n = hello_alert(bytes);
 
 	pump_done(&f->down);
-	pump_init(&f->down, &f->server, &f->client);
+	pump_init(&f->down, &f->p->relay, &f->server, &f->client);
 	if (buf_add(&f->down.pend, bytes, n) < 0) {
 		flow_reset(f);
 		return;
@@ -169,7 +169,7 @@ static void tell(struct flow *f)
 	enum pump_result y;
 	ssize_t n;
 
-	y = pump_run(&f->down, f->p->scratch, SCRATCH_MAX);
+	y = pump_run(&f->down);
 	if (y == PUMP_WAITS)
 		return;
 	if (y != PUMP_END) {
@@ -179,7 +179,7 @@ static void tell(struct flow *f)
 	if (!f->down_ended)
 		side_shut(&f->client);
 	f->down_ended = true;
-	while ((n = recv(f->client.watch.fd, f->p->scratch, SCRATCH_MAX, MSG_DONTWAIT)) > 0)
+	while ((n = recv(f->client.watch.fd, f->p->relay.scratch, SCRATCH_MAX, MSG_DONTWAIT)) > 0)
 		;
 	if (n == 0 || errno != EAGAIN)
 		flow_end(f);
@@ -206,7 +206,7 @@ static bool pump_ended(struct flow *f, struct pump *p, bool *ended)
 
 	if (*ended)
 		return true;
-	y = pump_run(p, f->p->scratch, SCRATCH_MAX);
+	y = pump_run(p);
 	switch (y) {
 	case PUMP_WAITS:
 		return true;
@@ -271,8 +271,9 @@ static ssize_t look(struct flow *f, size_t *ret_new)
 
 	if (!f->client.readable)
 		return -1;
-	memcpy(f->p->scratch, f->said, f->n_said);
-	n = recv(f->client.watch.fd, f->p->scratch + f->n_said, HELLO_MAX, MSG_PEEK | MSG_DONTWAIT);
+	memcpy(f->p->relay.scratch, f->said, f->n_said);
+	n = recv(f->client.watch.fd, f->p->relay.scratch + f->n_said, HELLO_MAX,
+		 MSG_PEEK | MSG_DONTWAIT);
 	if (n >= 0) {
 		*ret_new = (size_t)n;
 		return n + f->n_said;
@@ -285,7 +286,7 @@ static ssize_t look(struct flow *f, size_t *ret_new)
 
 static enum first classify(struct flow *f, size_t n, size_t new, struct hello *h)
 {
-	return new ? peek_first(f->p->scratch, n, h) : FIRST_RAW;
+	return new ? peek_first(f->p->relay.scratch, n, h) : FIRST_RAW;
 }
 
 /* TLS, late. False: it is refused. */
@@ -373,7 +374,7 @@ static void late_more(struct flow *f)
 	f->n_said = (uint8_t)n;
 	f->up.moved += new;
 	f->up.left = 0; /* these and no more */
-	if (pump_run(&f->up, f->p->scratch, SCRATCH_MAX) != PUMP_END) {
+	if (pump_run(&f->up) != PUMP_END) {
 		flow_reset(f);
 		return;
 	}
@@ -508,25 +509,30 @@ static void first_tls(struct flow *f, const struct hello *h)
 		allow(f, RK_TLS, note);
 }
 
+static void first_more(struct flow *f, bool tls)
+{
+	f->client.readable = false; /* more makes an edge */
+	f->tls_begun = tls;
+	if (f->answer.verdict == NET_ALLOW)
+		flow_timer(f, tls ? HEAD_MS : AMBIGUOUS_MS);
+	if (f->client.hung_up)
+		first_raw(f);
+}
+
 static void first(struct flow *f)
 {
 	struct hello h = { 0 };
 	size_t new = 0;
 	ssize_t n = look(f, &new);
-	enum first is;
 
 	if (n < 0)
 		return;
-	is = classify(f, (size_t)n, new, &h);
-	switch (is) {
+	switch (classify(f, (size_t)n, new, &h)) {
 	case FIRST_MORE_TLS:
+		first_more(f, true);
+		return;
 	case FIRST_MORE_HTTP:
-		f->client.readable = false;
-		if (f->answer.verdict == NET_ALLOW)
-			flow_timer(f, is == FIRST_MORE_TLS ? HEAD_MS : AMBIGUOUS_MS);
-		f->tls_begun = is == FIRST_MORE_TLS;
-		if (f->client.hung_up)
-			first_raw(f);
+		first_more(f, false);
 		return;
 	case FIRST_TLS:
 		first_tls(f, &h);
@@ -658,8 +664,8 @@ static struct flow *make(struct proxy *p, int fd)
 	f->again.run = on_again;
 	side_init(&f->client, f);
 	side_init(&f->server, f);
-	pump_init(&f->up, &f->client, &f->server);
-	pump_init(&f->down, &f->server, &f->client);
+	pump_init(&f->up, &f->p->relay, &f->client, &f->server);
+	pump_init(&f->down, &f->p->relay, &f->server, &f->client);
 	if (side_open(&p->loop, &f->client, fd, on_side) < 0) {
 		free(f);
 		return NULL;

@@ -9,7 +9,8 @@ static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 static void take_head(struct flow *f, size_t n)
 {
-	(void)!recv(f->client.watch.fd, f->p->scratch, MIN(n, (size_t)SCRATCH_MAX), MSG_DONTWAIT);
+	(void)!recv(f->client.watch.fd, f->p->relay.scratch, MIN(n, (size_t)SCRATCH_MAX),
+		    MSG_DONTWAIT);
 }
 
 static bool refuse(struct flow *f, const struct http_head *head, uint16_t status,

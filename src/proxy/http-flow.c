@@ -66,8 +66,8 @@ struct net_answer http_judge(struct flow *f)
 static void swallow(struct flow *f, size_t n)
 {
 	while (n) {
-		ssize_t k = recv(f->client.watch.fd, f->p->scratch, MIN(n, (size_t)SCRATCH_MAX),
-				 MSG_DONTWAIT);
+		ssize_t k = recv(f->client.watch.fd, f->p->relay.scratch,
+				 MIN(n, (size_t)SCRATCH_MAX), MSG_DONTWAIT);
 
 		if (k <= 0)
 			return;
@@ -84,8 +84,8 @@ static void next_request(struct flow *f)
 	end_request(f);
 	pump_done(&f->up);
 	pump_done(&f->down);
-	pump_init(&f->up, &f->client, &f->server);
-	pump_init(&f->down, &f->server, &f->client);
+	pump_init(&f->up, &f->p->relay, &f->client, &f->server);
+	pump_init(&f->down, &f->p->relay, &f->server, &f->client);
 	buf_done(&h->out);
 	h->phase = HTTP_HEAD;
 	h->begun = false;
@@ -96,7 +96,7 @@ static void next_request(struct flow *f)
 
 void http_refuse(struct flow *f, const struct http_refuse *r)
 {
-	char *text = (char *)f->p->scratch, remedy[512];
+	char *text = (char *)f->p->relay.scratch, remedy[512];
 	struct http *h = f->http;
 	const bool keep = h->keep && !r->close && h->up_body == BODY_NONE;
 	const bool v6 = f->host.kind == HOST_V6;
@@ -119,7 +119,7 @@ void http_refuse(struct flow *f, const struct http_refuse *r)
 	x.remedy = r->remedy ? remedy : NULL;
 	n = http_refusal(&x, text, SCRATCH_MAX);
 	pump_done(&f->down);
-	pump_init(&f->down, &f->server, &f->client);
+	pump_init(&f->down, &f->p->relay, &f->server, &f->client);
 	if (!n || buf_add(&f->down.pend, text, n) < 0) {
 		flow_reset(f);
 		return;
@@ -283,7 +283,7 @@ static bool server_quiet(struct flow *f)
 
 	if (f->server.watch.fd < 0 || !f->server.readable)
 		return true;
-	n = recv(f->server.watch.fd, f->p->scratch, 1, MSG_PEEK | MSG_DONTWAIT);
+	n = recv(f->server.watch.fd, f->p->relay.scratch, 1, MSG_PEEK | MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN) {
 		f->server.readable = false;
 		return true;
@@ -304,7 +304,7 @@ static void head(struct flow *f)
 
 	if (!server_quiet(f) || !f->client.readable)
 		return;
-	n = recv(f->client.watch.fd, f->p->scratch, LOOK_MAX, MSG_PEEK | MSG_DONTWAIT);
+	n = recv(f->client.watch.fd, f->p->relay.scratch, LOOK_MAX, MSG_PEEK | MSG_DONTWAIT);
 	if (n < 0 && errno == EAGAIN) {
 		f->client.readable = false;
 		return;
@@ -313,11 +313,11 @@ static void head(struct flow *f)
 		flow_end(f);
 		return;
 	}
-	y = http_request(&x, f->p->scratch, (size_t)n);
+	y = http_request(&x, f->p->relay.scratch, (size_t)n);
 	if (y == HTTP_OK) {
 		if (n == (ssize_t)x.size && !f->client.hung_up)
 			f->client.readable = false; /* it is all, and will be taken */
-		on_request(f, &x, f->p->scratch);
+		on_request(f, &x, f->p->relay.scratch);
 		return;
 	}
 	if (y != HTTP_MORE) {
@@ -346,8 +346,8 @@ static void begin_exchange(struct flow *f)
 
 	pump_done(&f->up);
 	pump_done(&f->down);
-	pump_init(&f->up, &f->client, &f->server);
-	pump_init(&f->down, &f->server, &f->client);
+	pump_init(&f->up, &f->p->relay, &f->client, &f->server);
+	pump_init(&f->down, &f->p->relay, &f->server, &f->client);
 	f->up.pend = h->out; /* moved */
 	f->up.moved = f->up.pend.n;
 	h->out = (struct buf)BUF_INIT(OUT_MAX);
@@ -399,7 +399,7 @@ static bool pump_up(struct flow *f)
 
 	if (h->up_over)
 		return true;
-	switch (pump_run(&f->up, f->p->scratch, SCRATCH_MAX)) {
+	switch (pump_run(&f->up)) {
 	case PUMP_WAITS:
 		return true;
 	case PUMP_AGAIN:
@@ -434,7 +434,7 @@ static int take_answer(struct flow *f, const struct http_head *x)
 {
 	struct http *h = f->http;
 	struct http_rewrite w = {
-		.head = x, .bytes = f->p->scratch, .forward = h->forward, .http10 = h->http10
+		.head = x, .bytes = f->p->relay.scratch, .forward = h->forward, .http10 = h->http10
 	};
 	const bool interim = x->status / 100 == 1;
 	const size_t before = f->down.pend.n;
@@ -460,10 +460,10 @@ static int take_answer(struct flow *f, const struct http_head *x)
 static bool take_bytes(struct flow *f, const struct http_head *x, size_t n)
 {
 	const size_t body = x->body == BODY_LENGTH ? MIN((uint64_t)(n - x->size), x->length) : 0;
-	ssize_t k = recv(f->server.watch.fd, f->p->scratch, x->size + body, MSG_DONTWAIT);
+	ssize_t k = recv(f->server.watch.fd, f->p->relay.scratch, x->size + body, MSG_DONTWAIT);
 
 	if (k != (ssize_t)(x->size + body) ||
-	    buf_add(&f->down.pend, f->p->scratch + x->size, body) < 0)
+	    buf_add(&f->down.pend, f->p->relay.scratch + x->size, body) < 0)
 		return false;
 	f->down.left -= body;
 	f->down.moved += body;
@@ -504,12 +504,13 @@ static bool answer_head(struct flow *f)
 	ssize_t n;
 
 	while (!h->answered && f->server.readable) {
-		n = recv(f->server.watch.fd, f->p->scratch, LOOK_MAX, MSG_PEEK | MSG_DONTWAIT);
+		n = recv(f->server.watch.fd, f->p->relay.scratch, LOOK_MAX,
+			 MSG_PEEK | MSG_DONTWAIT);
 		if (n < 0 && errno == EAGAIN) {
 			f->server.readable = false;
 			return true;
 		}
-		y = n > 0 ? http_response(&x, f->p->scratch, (size_t)n, h->method) : HTTP_NOT;
+		y = n > 0 ? http_response(&x, f->p->relay.scratch, (size_t)n, h->method) : HTTP_NOT;
 		if (y == HTTP_MORE && !f->server.hung_up) {
 			f->server.readable = false;
 			return true;
@@ -543,7 +544,7 @@ static void pump_down(struct flow *f)
 {
 	struct http *h = f->http;
 
-	switch (pump_run(&f->down, f->p->scratch, SCRATCH_MAX)) {
+	switch (pump_run(&f->down)) {
 	case PUMP_WAITS:
 		return;
 	case PUMP_AGAIN:

@@ -41,8 +41,8 @@ static int begin(struct proxy *p, struct err *e)
 	r = seal_begin();
 	if (r < 0)
 		return err_errno(e, r, "cannot begin");
-	p->scratch = malloc(SCRATCH_MAX);
-	return p->scratch ? 0 : err_errno(e, -ENOMEM, "cannot begin");
+	p->relay.scratch = malloc(SCRATCH_MAX);
+	return p->relay.scratch ? 0 : err_errno(e, -ENOMEM, "cannot begin");
 }
 
 /* Without a log there is no traffic: another proxy will be started, when there is one. */

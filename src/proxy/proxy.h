@@ -4,6 +4,7 @@
 #include "proxy/loop.h"
 #include "proxy/names.h"
 #include "proxy/receipts.h"
+#include "proxy/relay.h"
 #include "wire/proxy.h"
 
 struct resolver;
@@ -18,6 +19,14 @@ struct detour {
 	uint8_t addr[16], addr_len;
 	uint16_t to_port;
 };
+
+/* A receipt of a question that was made lately. */
+struct dns_fold {
+	uint64_t key, until_s;
+	uint32_t count;
+};
+
+enum { DNS_FOLDS_MAX = 512 };
 
 /* The host's own way out. */
 struct upstream {
@@ -49,10 +58,10 @@ struct proxy {
 	struct flow *flows; /* all that there are */
 	unsigned n_flows, max_flows;
 	bool accept_paused, full_said, fds_said;
-	uint8_t *scratch; /* SCRATCH_MAX: of use until the next call that might use it */
+	struct relay relay;
+	struct dns_fold folds[DNS_FOLDS_MAX];
+	uint8_t message[PROXY_MSG_MAX + 1]; /* the one that is being read */
 };
-
-enum { SCRATCH_MAX = 128 * 1024 };
 
 static inline uint64_t proxy_now_s(struct proxy *p)
 {

@@ -21,18 +21,14 @@ struct splice_pipe {
 	size_t size, held;
 };
 
-/* Empty ones, kept for the next who needs one. */
-static struct splice_pipe *pool;
-static unsigned n_pool;
-
-static struct splice_pipe *pipe_get(void)
+static struct splice_pipe *pipe_get(struct relay *r)
 {
-	struct splice_pipe *p = pool;
+	struct splice_pipe *p = r->pool;
 	int fd[2], size;
 
 	if (p) {
-		pool = p->next;
-		n_pool--;
+		r->pool = p->next;
+		r->n_pool--;
 		return p;
 	}
 	p = calloc(1, sizeof(*p));
@@ -48,19 +44,19 @@ static struct splice_pipe *pipe_get(void)
 	return p;
 }
 
-static void pipe_put(struct splice_pipe *p)
+static void pipe_put(struct relay *r, struct splice_pipe *p)
 {
 	if (!p)
 		return;
-	if (p->held || n_pool >= POOL_MAX) {
+	if (p->held || r->n_pool >= POOL_MAX) {
 		(void)fd_close(p->in);
 		(void)fd_close(p->out);
 		free(p);
 		return;
 	}
-	p->next = pool;
-	pool = p;
-	n_pool++;
+	p->next = r->pool;
+	r->pool = p;
+	r->n_pool++;
 }
 
 void side_init(struct side *s, struct flow *f)
@@ -100,15 +96,15 @@ void side_shut(struct side *s)
 		(void)shutdown(s->watch.fd, SHUT_WR);
 }
 
-void pump_init(struct pump *p, struct side *from, struct side *to)
+void pump_init(struct pump *p, struct relay *r, struct side *from, struct side *to)
 {
-	*p = (struct pump) { .from = from, .to = to };
+	*p = (struct pump) { .relay = r, .from = from, .to = to };
 	buf_init(&p->pend, PEND_MAX);
 }
 
 void pump_done(struct pump *p)
 {
-	pipe_put(take_ptr(p->pipe));
+	pipe_put(p->relay, take_ptr(p->pipe));
 	buf_done(&p->pend);
 }
 
@@ -169,7 +165,7 @@ static enum pump_result splice_some(struct pump *p)
 	ssize_t n;
 
 	if (!p->pipe)
-		p->pipe = pipe_get();
+		p->pipe = pipe_get(p->relay);
 	if (!p->pipe) {
 		p->bulk = false;
 		return PUMP_AGAIN;
@@ -180,7 +176,7 @@ static enum pump_result splice_some(struct pump *p)
 	if (n < 0 && errno == EAGAIN) {
 		p->from->readable = false;
 		if (!p->pipe->held)
-			pipe_put(take_ptr(p->pipe));
+			pipe_put(p->relay, take_ptr(p->pipe));
 		return PUMP_WAITS;
 	}
 	if (n < 0)
@@ -237,9 +233,10 @@ static enum pump_result deliver(struct pump *p, const uint8_t *bytes, size_t n)
 }
 
 /* A piece by way of our memory. */
-static enum pump_result copy_some(struct pump *p, uint8_t *scratch, size_t scratch_n)
+static enum pump_result copy_some(struct pump *p)
 {
-	size_t max = MIN(scratch_n, (size_t)COPY_MAX);
+	uint8_t *scratch = p->relay->scratch;
+	size_t max = COPY_MAX;
 	ssize_t n;
 
 	if (p->left < max && !p->scan)
@@ -267,35 +264,40 @@ static bool all_taken(const struct pump *p)
 	return p->scan ? p->scan->done : p->left == 0;
 }
 
-enum pump_result pump_run(struct pump *p, uint8_t *scratch, size_t scratch_n)
+/* What is under way goes first. PUMP_AGAIN: there is room for more. */
+static enum pump_result deliver_rest(struct pump *p)
+{
+	int r = flush(p);
+
+	if (r > 0)
+		r = drain(p);
+	if (r < 0)
+		return PUMP_REFUSED;
+	if (r > 0 && all_taken(p))
+		return PUMP_END;
+	if (r > 0 && p->ended)
+		return PUMP_EOF;
+	if (r == 0 && (p->pend.n || !p->pipe || p->pipe->held > p->pipe->size / 2))
+		return PUMP_WAITS;
+	return all_taken(p) || p->ended || !p->from->readable ? PUMP_WAITS : PUMP_AGAIN;
+}
+
+enum pump_result pump_run(struct pump *p)
 {
 	const uint64_t start = p->moved;
 	enum pump_result y;
-	int r;
 
 	for (;;) {
-		r = flush(p);
-		if (r > 0)
-			r = drain(p);
-		if (r < 0)
-			return PUMP_REFUSED;
-		if (r == 0 && !(p->pipe && p->pipe->held < p->pipe->size / 2 && !p->pend.n))
-			return PUMP_WAITS;
-		if (r > 0 && all_taken(p))
-			return PUMP_END;
-		if (r > 0 && p->ended)
-			return PUMP_EOF;
-		if (all_taken(p) || p->ended || !p->from->readable)
-			return PUMP_WAITS;
-		if (p->moved - start > SHARE)
+		y = deliver_rest(p);
+		if (y == PUMP_AGAIN && p->moved - start > SHARE)
 			return PUMP_AGAIN;
-		y = p->bulk && !p->scan ? splice_some(p) : copy_some(p, scratch, scratch_n);
-		if (y == PUMP_WAITS && p->pend.n == 0 && !p->from->readable &&
-		    !(p->pipe && p->pipe->held)) {
+		if (y == PUMP_AGAIN)
+			y = p->bulk && !p->scan ? splice_some(p) : copy_some(p);
+		else if (y == PUMP_WAITS)
 			p->bulk = p->bulk && p->moved - start >= BULK_MIN;
-			return PUMP_WAITS;
-		}
-		if (y != PUMP_AGAIN && y != PUMP_WAITS && y != PUMP_EOF)
+		if (y == PUMP_EOF && p->pipe && p->pipe->held)
+			continue; /* it has ended; what is in the pipe is not delivered */
+		if (y != PUMP_AGAIN)
 			return y;
 	}
 }

@@ -9,6 +9,7 @@
 #include "proxy/loop.h"
 
 struct flow;
+struct splice_pipe;
 
 /* One end of a flow. Edges are remembered until they are used up. */
 struct side {
@@ -29,6 +30,7 @@ enum pump_result {
 };
 
 struct pump {
+	struct relay *relay;
 	struct side *from, *to;
 	struct buf pend; /* goes first */
 	uint64_t left;   /* to carry, if scan is NULL; UINT64_MAX: until the end */
@@ -37,6 +39,15 @@ struct pump {
 	struct splice_pipe *pipe;
 	bool bulk, ended;
 };
+
+/* What all pumps of a process share. */
+struct relay {
+	uint8_t *scratch;         /* SCRATCH_MAX: of use until the next call that might use it */
+	struct splice_pipe *pool; /* empty ones, kept for the next who needs one */
+	unsigned n_pool;
+};
+
+enum { SCRATCH_MAX = 128 * 1024 };
 
 void side_init(struct side *s, struct flow *f);
 /* Takes fd over. 0 or -errno. */
@@ -48,6 +59,6 @@ void side_note(struct side *s, uint32_t events);
 void side_reset(struct loop *l, struct side *s);
 void side_shut(struct side *s); /* our last byte */
 
-void pump_init(struct pump *p, struct side *from, struct side *to);
+void pump_init(struct pump *p, struct relay *r, struct side *from, struct side *to);
 void pump_done(struct pump *p);
-enum pump_result pump_run(struct pump *p, uint8_t *scratch, size_t scratch_n);
+enum pump_result pump_run(struct pump *p);

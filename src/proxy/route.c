@@ -51,7 +51,7 @@ static int detour(struct proxy *p, const char *text, struct err *e)
 	return 0;
 }
 
-static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 static void to_base64(char *dst, const uint8_t *p, size_t n)
 {
@@ -61,17 +61,19 @@ static void to_base64(char *dst, const uint8_t *p, size_t n)
 
 		*dst++ = base64[v >> 18];
 		*dst++ = base64[v >> 12 & 63];
-		*dst++ = i + 1 < n ? base64[v >> 6 & 63] : '=';
-		*dst++ = i + 2 < n ? base64[v & 63] : '=';
+		*dst++ = base64[i + 1 < n ? v >> 6 & 63 : 64];
+		*dst++ = base64[i + 2 < n ? v & 63 : 64];
 	}
 	*dst = 0;
 }
 
-static int hex(char c)
+/* 0 to 15, or 16: no digit. */
+static unsigned hex(unsigned char c)
 {
-	return c >= '0' && c <= '9'                 ? c - '0'
-	       : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-						    : -1;
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (unsigned)(at - digits) & 15 : 16;
 }
 
 /* n bytes of a URL into dst, percent-decoded. */
@@ -80,15 +82,20 @@ static int unescape(char *dst, size_t max, const char *s, size_t n)
 	size_t k = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		char c = s[i];
+		unsigned char c = (unsigned char)s[i];
 
-		if (c == '%' && i + 2 < n + 0 && hex(s[i + 1]) >= 0 && hex(s[i + 2]) >= 0) {
-			c = (char)(hex(s[i + 1]) << 4 | hex(s[i + 2]));
+		if (c == '%' && n - i > 2) {
+			unsigned hi = hex((unsigned char)s[i + 1]),
+				 lo = hex((unsigned char)s[i + 2]);
+
+			if (hi > 15 || lo > 15)
+				return -EINVAL;
+			c = (unsigned char)(hi << 4 | lo);
 			i += 2;
 		}
 		if (k + 1 >= max || !c)
 			return -EINVAL;
-		dst[k++] = c;
+		dst[k++] = (char)c;
 	}
 	dst[k] = 0;
 	return 0;
@@ -192,8 +199,38 @@ const struct detour *route_detour(const struct proxy *p, const struct host *h, u
 	return NULL;
 }
 
+/* An entry of NO_PROXY: "*", a name (it and all below it), ".name", an address. */
+static bool entry_matches(const char *s, size_t n, const struct host *h)
+{
+	const char *host = h->text;
+	size_t len = strlen(host);
+
+	if (n == 1 && *s == '*')
+		return true;
+	if (n && *s == '.') {
+		s++;
+		n--;
+	}
+	if (!n || n > len)
+		return false;
+	host += len - n;
+	return strncasecmp(host, s, n) == 0 && (n == len || host[-1] == '.');
+}
+
 bool route_by_upstream(const struct proxy *p, const struct host *h)
 {
-	return p->upstream.kind && !streq(h->text, "localhost") &&
-	       !no_proxy_has(p->upstream.no_proxy, h);
+	const char *s = p->upstream.no_proxy;
+
+	if (!p->upstream.kind || strcmp(h->text, "localhost") == 0)
+		return false;
+	while (*s) {
+		size_t skip = strspn(s, ", "), n;
+
+		s += skip;
+		n = strcspn(s, ", ");
+		if (n && entry_matches(s, n, h))
+			return false;
+		s += n;
+	}
+	return true;
 }
