@@ -2,12 +2,15 @@
  *
  * A request for a file that is not what has the name by now is answered with ESTALE, and the guest's kernel looks the
  * name up anew and does the whole call once more; a second ESTALE is the program's. On the host the name may be replaced
- * again in between: git's index is, many times a second. So what that lookup finds is held, and what the call
- * then wants of it is done with that file whatever happened to the name: it had the name after the program asked, which
- * is all that an open() or a stat() promises.
+ * again in between: git's index is, many times a second. So what that lookup finds is held, and what the same
+ * call then wants of it is done with that file whatever happened to the name: it had the name after the program asked,
+ * which is all that an open() or a stat() promises.
  *
- * Several programs may be looking for one name at once, so each lookup holds what it found, until the file is
- * opened, AGAIN_NS later, or when the places are used up. */
+ * The lookups of a call are those of each name on its way; the last one is what counts.
+ *
+ * A later call must not get it, or a program would open a file that was gone before it asked: SQLite would play back
+ * the journal of somebody else's finished transaction. So what is held is for the thread that was told to look, and
+ * the guest may not keep the entry, so that each call begins with a lookup, which replaces what is held. */
 #include "workspace/again.h"
 
 #include <fcntl.h>
@@ -27,77 +30,53 @@ static void drop(struct fs *f, struct again *a)
 	f->n_again--;
 }
 
-/* A place for this name, in turn. */
-static struct again *take(struct fs *f, uint64_t parent, const char *name, uint64_t until)
+/* The place of the thread at hand, or NULL. */
+static struct again *find(struct fs *f)
 {
-	struct again *a = &f->again[f->again_next];
+	uint64_t now = f->n_again ? fd_now_ns() : 0;
+	struct again *found = NULL;
 
-	f->again_next = (f->again_next + 1) % AGAIN_MAX;
-	drop(f, a);
-	*a = (struct again) { .used = true, .fd = -1, .parent = parent, .until = until };
-	(void)snprintf(a->name, sizeof(a->name), "%s", name);
-	f->n_again++;
-	return a;
-}
-
-static bool is(const struct again *a, uint64_t parent, const char *name)
-{
-	return a->used && a->parent == parent && streq(a->name, name);
-}
-
-void again_stale(struct fs *f, const struct node *parent, const char *name)
-{
-	uint64_t until = fd_now_ns() + AGAIN_NS;
-	bool known = false;
-
-	for (size_t i = 0; i < AGAIN_MAX; i++) {
-		struct again *a = &f->again[i];
-
-		if (a->used && a->until + AGAIN_NS < until)
-			drop(f, a);
-		if (!is(a, node_id(parent), name))
-			continue;
-		a->until = until;
-		known = true;
-	}
-	if (!known)
-		(void)take(f, node_id(parent), name, until);
-}
-
-/* Where to hold what a lookup of this name finds; NULL: nobody was told to look. */
-static struct again *place_for(struct fs *f, uint64_t parent, const char *name)
-{
-	uint64_t now = fd_now_ns(), until = 0;
-
-	for (size_t i = 0; i < AGAIN_MAX; i++) {
+	for (size_t i = 0; i < AGAIN_MAX && f->n_again; i++) {
 		struct again *a = &f->again[i];
 
 		if (a->used && a->until < now)
 			drop(f, a);
-		if (!is(a, parent, name))
-			continue;
-		if (a->fd < 0)
-			return a;
-		until = MAX(until, a->until);
+		if (a->used && a->pid == f->pid)
+			found = a;
 	}
-	return until ? take(f, parent, name, until) : NULL;
+	return found;
 }
 
-int again_lookup(struct fs *f, const struct node *parent, const char *name, int dir,
-		 struct statx *ret, struct again **ret_slot)
+void again_stale(struct fs *f)
 {
-	struct again *a = f->n_again ? place_for(f, node_id(parent), name) : NULL;
+	struct again *a = find(f);
+
+	if (!a) {
+		a = &f->again[f->again_next];
+		f->again_next = (f->again_next + 1) % AGAIN_MAX;
+		drop(f, a);
+		*a = (struct again) { .used = true, .fd = -1, .pid = f->pid };
+		f->n_again++;
+	}
+	a->until = fd_now_ns() + AGAIN_NS;
+}
+
+int again_lookup(struct fs *f, const char *name, int dir, struct statx *ret,
+		 struct again **ret_slot)
+{
+	struct again *a = find(f);
 	_close_ int fd = -1;
 	int r;
 
 	if (!a)
 		return 1;
+	a->fd = fd_close(a->fd);
+	a->node = 0;
 	fd = place_openat(f, dir, name, O_PATH, 0);
 	r = fd < 0 ? fd : place_statx(fd, NULL, ret);
 	if (r < 0)
 		return r;
 	a->fd = take_fd(&fd);
-	a->node = 0;
 	*ret_slot = a;
 	return 0;
 }
@@ -109,9 +88,12 @@ void again_found(struct again *a, const struct node *n)
 
 static struct again *held(struct fs *f, const struct node *n)
 {
-	for (size_t i = 0; i < AGAIN_MAX && f->n_again; i++)
-		if (f->again[i].used && f->again[i].fd >= 0 && f->again[i].node == node_id(n))
-			return &f->again[i];
+	for (size_t i = 0; i < AGAIN_MAX && f->n_again; i++) {
+		struct again *a = &f->again[i];
+
+		if (a->used && a->pid == f->pid && a->fd >= 0 && a->node == node_id(n))
+			return a;
+	}
 	return NULL;
 }
 

@@ -2,13 +2,13 @@
 /* Files that the guest was told to look up again. */
 #include "workspace/fs-priv.h"
 
-/* A request for what has, or had, this name is answered with ESTALE. */
-void again_stale(struct fs *f, const struct node *parent, const char *name);
+/* The request at hand is answered with ESTALE: its thread is going to look again. */
+void again_stale(struct fs *f);
 
-/* LOOKUP of a name that was: the attributes of what is there now, which is held until it is opened. 1: not one of
- * these; 0 with *ret_slot; -errno. dir: the parent's descriptor. */
-int again_lookup(struct fs *f, const struct node *parent, const char *name, int dir,
-		 struct statx *ret, struct again **ret_slot);
+/* LOOKUP of a name in dir, a descriptor. If the thread at hand is looking again: the attributes of what is there
+ * now, which is held for it until it is opened; the guest may not keep the entry. 1: it is not; 0 with *ret_slot; -errno. */
+int again_lookup(struct fs *f, const char *name, int dir, struct statx *ret,
+		 struct again **ret_slot);
 /* The node that it became. */
 void again_found(struct again *a, const struct node *n);
 

@@ -57,12 +57,14 @@ void entry_links(struct node *n, const struct statx *s)
 	n->linked = linked;
 }
 
+/* Who locks a file beside which others come and go (a database's journal) wants to see each of them come and go: in
+ * such a directory the guest keeps no entry. */
 static void fill(struct fs *f, struct node *n, const struct statx *s, struct fuse_entry_out *ret)
 {
 	entry_links(n, s);
 	n->nlookup++;
 	*ret = (struct fuse_entry_out) { .nodeid = node_id(n),
-					 .entry_valid = 1,
+					 .entry_valid = n->parent && n->parent->shared ? 0 : 1,
 					 .attr_valid = attr_valid(n) };
 	attr_fill(f, n, s, &ret->attr);
 }
@@ -179,7 +181,7 @@ ssize_t entry_put(struct fs *f, struct call *c, const char *name)
 	dir = place_dir(f, c->n);
 	if (dir < 0)
 		return dir;
-	r = again_lookup(f, c->n, name, dir, &s, &again);
+	r = again_lookup(f, name, dir, &s, &again);
 	if (r > 0)
 		r = place_statx(dir, name, &s);
 	if (r < 0)
@@ -187,7 +189,9 @@ ssize_t entry_put(struct fs *f, struct call *c, const char *name)
 	r = entry_make(f, c->n, name, &s, &out, &n);
 	if (r < 0)
 		return r;
-	if (again)
+	if (again) {
 		again_found(again, n);
+		out.entry_valid = 0;
+	}
 	return call_put(c, &out, sizeof(out));
 }

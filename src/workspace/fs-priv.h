@@ -25,10 +25,10 @@ struct alias;
 #define AGAIN_MAX 32U
 struct again {
 	bool used;
-	int fd;                /* what was found, or -1 */
-	uint64_t parent, node; /* numbers; node 0: not found yet */
-	uint64_t until;        /* fd_now_ns() */
-	char name[FUSE_MSG_NAME_MAX + 1];
+	int fd;         /* what was found, or -1 */
+	uint64_t node;  /* its number; 0: none yet */
+	uint32_t pid;   /* the guest's thread that was told to look */
+	uint64_t until; /* fd_now_ns() */
 };
 
 /* Files with several names of which one is ruled (ruling.c). */
@@ -54,6 +54,7 @@ struct fs {
 	struct watches *watches; /* or NULL */
 	struct again again[AGAIN_MAX];
 	unsigned again_next, n_again;
+	uint32_t pid; /* of the request at hand */
 	struct ruling_links ruled;
 	struct alias *aliases; /* ALIAS_MAX of them, made when first needed */
 	size_t n_aliases;

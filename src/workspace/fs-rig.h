@@ -17,6 +17,7 @@
 #include "workspace/worker.h"
 
 struct rig {
+	uint32_t pid; /* of the guest's thread */
 	struct fs *f;
 	int proc_fd;
 	int dir; /* the host's side of share 0 */
@@ -55,7 +56,7 @@ static inline int rig_call_full(struct rig *g, uint32_t op, uint64_t node, const
 				size_t n_data, size_t room)
 {
 	struct fuse_in_header h = {
-		.opcode = op, .unique = ++g->unique, .nodeid = node, .uid = 1000
+		.opcode = op, .unique = ++g->unique, .nodeid = node, .uid = 1000, .pid = g->pid
 	};
 	struct iovec in[5] = { { &h, sizeof(h) },
 			       { (void *)(uintptr_t)arg, n_arg },

@@ -141,13 +141,12 @@ static ssize_t serve(struct fs *f, struct call *c)
 	if (poke && c->n != f->root)
 		return poke(f, c);
 	own_change(f, c);
+	f->pid = c->m.h.pid;
 	len = rows[c->m.h.opcode].fn(f, c);
 	if (len >= 0)
 		watch_own(f, c);
-	if (len == -ESTALE && c->m.h.opcode == FUSE_CREATE)
-		again_stale(f, c->n, c->m.name);
-	else if (len == -ESTALE && c->n && c->n->parent)
-		again_stale(f, c->n->parent, node_name(c->n));
+	if (len == -ESTALE)
+		again_stale(f);
 	return len;
 }
 

@@ -99,12 +99,16 @@ static int run_flock(struct job *j)
 	return worker_wait(j, flock_wait, flock_again);
 }
 
-/* It was got: see attr.c. */
+/* It was got: see attr.c, and for names beside it entry.c. */
 static ssize_t locked(struct fs *f, struct job *j, void *body)
 {
+	struct node *n = j->handles[0]->node;
+
 	(void)f;
 	(void)body;
-	j->handles[0]->node->lock_gen++;
+	n->lock_gen++;
+	if (n->parent)
+		n->parent->shared = true;
 	return 0;
 }
 

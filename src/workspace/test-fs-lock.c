@@ -67,6 +67,19 @@ static void records(uint64_t n, uint64_t fh, int host)
 	check(lock(FUSE_SETLK, n, fh, 1, 77, 0, 1, FUSE_LK_FLOCK) == -EINVAL);
 }
 
+/* Beside a file that is locked others come and go: the guest keeps no entry there. */
+static void beside(void)
+{
+	uint64_t d = rig_mkdir(&g, g.root, "beside"), n, m, fh;
+
+	fh = rig_create(&g, d, "db", O_RDWR, 0644, &n);
+	check(fh && rig_lookup(&g, d, "db") == n && rig_entry(&g)->entry_valid == 1);
+	check(lock(FUSE_SETLK, n, fh, 1, F_RDLCK, 0, 1, 0) == 0);
+	check(rig_create(&g, d, "journal", O_RDWR, 0644, &m));
+	check(rig_lookup(&g, d, "journal") == m && rig_entry(&g)->entry_valid == 0);
+	check(rig_release(&g, n, fh) == 0);
+}
+
 static void whole(uint64_t n, uint64_t fh, uint64_t fh2, int host)
 {
 	check(lock(FUSE_SETLK, n, fh, 1, F_WRLCK, 0, INT64_MAX, FUSE_LK_FLOCK) == 0);
@@ -183,6 +196,7 @@ static void all(const char *base)
 	hosts_process(n, fh);
 	many(n, fh, fh2);
 	close(host);
+	beside();
 	rig_done(&g);
 }
 
