@@ -141,8 +141,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	full=$E2E_DIR/full
 	mkdir -p "$full"
 	mount -t tmpfs -o size=2m none "$full"
-	XDG_STATE_HOME=$full bac policy init deny-all >/dev/null
-	XDG_STATE_HOME=$full run bac create --name f -m 512m shell
+	XDG_STATE_HOME=$full run bac create --name f -m 512m --network none shell
 	[ "$rc" -ne 0 ] && like 'disk full: one line' "$err" 'space'
 	head -c 3M /dev/zero >"$full/fill" 2>/dev/null
 	XDG_STATE_HOME=$full run bac settings set vm.bootTimeout 50s
