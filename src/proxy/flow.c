@@ -409,6 +409,7 @@ bool flow_connected(struct flow *f, const struct dial_result *r)
 	f->addr_len = r->addr_len;
 	f->addr_port = r->port;
 	f->judged = r->judged;
+	f->absolute = r->absolute;
 	side_init(&f->server, f);
 	if (side_open(&f->p->loop, &f->server, r->fd, on_side) < 0) {
 		struct watch w = { .fd = r->fd };

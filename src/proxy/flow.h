@@ -37,6 +37,7 @@ struct flow {
 	uint8_t n_said,
 		said[FLOW_SAID_MAX]; /* what went through and could still become a request */
 	bool dead, holds_name, server_spoke, up_ended, down_ended, judged, tls_begun;
+	bool absolute; /* the server is the host's HTTP proxy, asked in the absolute form */
 	struct host host;
 	uint16_t port;
 	uint8_t dst[4];

@@ -173,6 +173,14 @@ static void malformed(struct flow *f, enum http_result y, const char *why)
 
 /* ---- a request ---- */
 
+/* The head is written before there is a connection: this is what dial_start() will come to. A connection that is there may be
+ * a tunnel through that proxy: whoever is at its end must not see the password. */
+static bool will_be_absolute(const struct flow *f)
+{
+	return route_by_upstream(f->p, &f->host) && f->p->upstream.kind == UPSTREAM_HTTP &&
+	       !route_detour(f->p, &f->host, f->port);
+}
+
 static int take_request(struct flow *f, const struct http_head *head, const uint8_t *bytes)
 {
 	struct http *h = f->http;
@@ -183,8 +191,7 @@ static int take_request(struct flow *f, const struct http_head *head, const uint
 				  .forward = h->forward,
 				  .http10 = head->minor == 0 };
 
-	h->absolute = route_by_upstream(f->p, &f->host) && f->p->upstream.kind == UPSTREAM_HTTP &&
-		      !route_detour(f->p, &f->host, f->port);
+	h->absolute = f->server.watch.fd >= 0 ? f->absolute : will_be_absolute(f);
 	w.absolute = h->absolute;
 	w.upgrade = h->upgrade;
 	w.keep = h->keep;
@@ -270,7 +277,7 @@ static void on_request(struct flow *f, const struct http_head *head, uint8_t *by
 	swallow(f, head->size); /* bytes is of no use any more */
 	if (r < 0)
 		malformed(f, HTTP_TOO_LARGE, "the head is too large");
-	else if (!h->forward && !host_agrees(f, head))
+	else if (!h->forward && !host_agrees(f, head) && http_judge(f).verdict == NET_ALLOW)
 		mismatch(f, head);
 	else
 		decide(f);
@@ -353,7 +360,7 @@ static void begin_exchange(struct flow *f)
 	h->out = (struct buf)BUF_INIT(OUT_MAX);
 	f->up.left = h->up_body == BODY_LENGTH ? h->up_length : 0;
 	f->up.scan = h->up_body == BODY_CHUNKED ? &h->up_scan : NULL;
-	h->up_over = h->answered = h->answer_keep = h->answer_left = false;
+	h->up_over = h->answered = h->answer_keep = false;
 	h->phase = HTTP_EXCHANGE;
 	http_run(f);
 }
@@ -426,7 +433,6 @@ static bool pump_up(struct flow *f)
 static void switch_protocols(struct flow *f)
 {
 	f->up.left = UINT64_MAX;
-	f->http->answer_left = true;
 	flow_relay(f);
 }
 

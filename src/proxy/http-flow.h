@@ -20,7 +20,7 @@ struct http {
 	uint8_t phase;
 	bool forward, begun; /* part of a head is there */
 	bool keep, upgrade, http10, absolute, json, head_only;
-	bool up_over, answered, answer_keep, answer_left; /* of the exchange under way */
+	bool up_over, answered, answer_keep; /* of the exchange under way */
 	char method[24];
 	char *path;     /* as decided on, NULL between requests */
 	struct buf out; /* the head as it will be sent */

@@ -118,16 +118,6 @@ def world():
     return [subprocess.Popen(["nginx", "-c", work + "/nginx.conf"], stderr=subprocess.DEVNULL)]
 
 
-def wait_port(addr, port):
-    for _ in range(200):
-        try:
-            socket.create_connection((addr, port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise rig.Failed(f"nobody listens on {addr}:{port}")
-
-
 def tree_rss(pid):
     """KiB of a process and its children."""
     total, todo = 0, [pid]
@@ -259,7 +249,7 @@ def ways(r, kids):
     for name, port, command in (("squid", 3129, ["squid", "-N", "-n", "bacbench", "-f", work + "/squid.conf"]),
                                 ("tinyproxy", 3130, ["tinyproxy", "-d", "-c", work + "/tiny.conf"])):
         kids.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        wait_port(NEAR, port)
+        rig.wait_port(NEAR, port)
         host = SERVER if name == "tinyproxy" else "a.test"  # it looks names up as the machine does
         out.append(Way(name, NEAR, port, f"http://{host}/small", kids[-1].pid,
                        ["-p", "-x", f"http://{NEAR}:{port}", f"http://{host}:8443/big"], tunnel=host, keep=name != "tinyproxy"))
@@ -284,7 +274,7 @@ def measure(r, kids):
     rig.sh(f"ip link add near0 type veth peer name near1; ip link set near1 netns {r.guest.holder.pid}; "
            f"ip addr add {NEAR}/30 dev near0; ip link set near0 up")
     r.guest.sh("ip addr add 172.31.0.2/30 dev near1; ip link set near1 up")
-    wait_port(SERVER, 80)
+    rig.wait_port(SERVER, 80)
     rows = ways(r, kids)
     for _ in range(RUNS):
         for w in rows:
@@ -294,7 +284,7 @@ def measure(r, kids):
             w.note("idle", idle(r, w.to, w.port, w.pid, w.tunnel))
     show(rows)
     kids.append(subprocess.Popen(["iperf3", "-s"], stdout=subprocess.DEVNULL))
-    wait_port(SERVER, 5201)
+    rig.wait_port(SERVER, 5201)
     time.sleep(0.5)
     inside = r.address("a.test")
     for reverse in (False, True):

@@ -94,6 +94,7 @@ def answer(c, path, head, body):
         b"/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n3;x=y\r\n on\r\n0\r\nT: 1\r\n\r\n",
         b"/204": b"HTTP/1.1 204 No Content\r\n\r\n",
         b"/304": b"HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n",
+        b"/redirect": b"HTTP/1.1 302 Found\r\nLocation: http://b.test/\r\nContent-Length: 0\r\n\r\n",
         b"/early-hints": b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         b"/close": b"HTTP/1.1 200 OK\r\n\r\nuntil the end",
         b"/both": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -199,7 +200,7 @@ def world():
 
     names = Names({"a.test": [A], "b.test": [B], "private.test": [PRIVATE], "meta.test": [METADATA], "both.test": [PRIVATE, A],
                    "rotating.test": rotate, "rebinding.test": rebinding, "dead.test": [DEAD, A], "gone.test": [DEAD],
-                   "dual.test": [V6, A], "lo.test": ["127.0.0.1"], "closed.test": ["93.184.217.1"], "empty.test": []})
+                   "dual.test": [V6, A], "lo.test": ["127.0.0.1"], "long.test": [A], "closed.test": ["93.184.217.1"], "empty.test": []})
 
 
 def request(target, host="a.test", method="GET", more="", body=b""):
@@ -797,6 +798,17 @@ def addresses():
         for name in ("nowhere.test", "empty.test"):
             got = ask(r, "/", name=name)
             row(got[0] == 502 and b"no such name" in got[2], f"{name}: 502 that says why", got)
+        names.long.add("long.test")
+        same("an answer that is too long for a datagram is fetched by TCP", ask(r, "/", name="long.test")[0], 200)
+        r.resolver(f"# none\nnameserver {A}\noptions timeout:1\n")
+        got = ask(r, "/", name="b.test")
+        row(got[0] == 502 and b"name servers" in got[2], "a name server that is none: 502", got)
+        r.resolver(f"nameserver {A}\nnameserver 9.9.9.9\n")
+        same("the second is asked", ask(r, "/", name="b.test")[0], 200)
+        r.resolver("")
+        row(b"name servers" in ask(r, "/", name="both.test")[2], "none at all is the one on this machine")
+        r.resolver("nameserver fe80::1%eth0\nnameserver nonsense\nnameserver 9.9.9.9")
+        same("what cannot be used is left out", ask(r, "/", name="b.test")[0], 200)
         r.resolver("nameserver 9.9.9.9\n", f"127.0.0.1 localhost\n{A}\thosts.test  other.test # x\n")
         same("the host's hosts file", (ask(r, "/", name="hosts.test")[0], ask(r, "/", name="Other.test")[0]), (200, 200))
         clean(r, "addresses")
@@ -884,6 +896,12 @@ def upstreams():
             same(f"{kind}: nothing was looked up here", len(names.asked), asked)
             row(len(ways) == 3, f"{kind}: all by the host's proxy", ways)
             if kind == "http":
+                with r.connect(r.address("a.test"), 80) as s:
+                    time.sleep(0.3)  # dialled as a tunnel, before it turns out to be HTTP
+                    heads.clear()
+                    s.sendall(request("/tunnelled", more="Connection: close\r\n"))
+                    row(b"/tunnelled 0" in read_all(s) and b"Authorization" not in heads[0] and
+                        heads[0].startswith(b"GET /tunnelled "), "http: a tunnel's end does not see the password", heads)
                 same("http: in absolute form", ways[0], ("http", "GET http://a.test/u HTTP/1.1", True))
                 row(b"by proxy" in got[2], "http: its answer", got)
             ways.clear()
@@ -1042,6 +1060,51 @@ def dropped():
         clean(r, "dropped")
 
 
+def clients():
+    """Programs as they are, which know of no proxy."""
+    resolv = f"{work}/resolv.conf"
+    with open(resolv, "w", encoding="ascii") as f:
+        f.write(f"nameserver {GATEWAY}\noptions timeout:2 attempts:2\n")
+    rig.sh(f"git init -q --bare {work}/repo.git; cd {work} && git init -q src && cd src && echo hi >file && git add file && "
+           f"git -c user.name=x -c user.email=x@x commit -qm x && git push -q {work}/repo.git HEAD:refs/heads/main && "
+           f"cd {work}/repo.git && git symbolic-ref HEAD refs/heads/main && git update-server-info")
+    files = subprocess.Popen([sys.executable, "-m", "http.server", "-b", A, "-d", work, "8090"], stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    www = subprocess.Popen(["openssl", "s_server", "-accept", f"{A}:4433", "-cert", f"{work}/crt", "-key", f"{work}/key", "-www",
+                            "-quiet"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for port in (8090, 4433):
+        rig.wait_port(A, port)
+    commands = [
+        ("curl -sS http://a.test/c", "/c 0"), ("curl -sS -k https://a.test:4433/", "Ciphers"), ("wget -qO- http://a.test/w", "/w 0"),
+        ("curl -sS -k --cacert {w}/crt https://a.test:4433/", "Ciphers"),
+        ("git clone -q http://a.test:8090/repo.git {w}/clone && cat {w}/clone/file", "hi"),
+        ("openssl s_client -connect a.test:443 -servername a.test </dev/null 2>&1", "CN = a.test"),
+        ("openssl s_client -connect a.test:443 -servername b.test </dev/null 2>&1", "access denied"),
+        ("nodejs -e 'fetch(\"http://a.test/n\").then(r=>r.text()).then(console.log)'", "/n 0"),
+        ("python3 -c 'import urllib.request as u; print(u.urlopen(\"http://a.test/p\").read())'", "/p 0"),
+        ("curl -sS http://b.test/x", "bac policy allow network --sandbox web b.test:80"),
+        ("curl -sS -k https://b.test/x 2>&1", "access denied"),
+        ("curl -sS --resolve a.test:80:" + B + " http://a.test/ 2>&1", "refused by network policy"),
+        ("curl -sS --max-time 9 http://1570726947/ 2>&1", "policy: 93.159.100.35:80"), ("curl -sS --max-time 9 http://0x5db8d823/ 2>&1", B),
+        ("curl -sS -L http://a.test/redirect 2>&1", "refused by network policy: b.test:80"),
+        ("curl -sS -6 --max-time 9 http://a.test/ 2>&1", "curl: ("),
+        ("getent hosts a.test", "198.18.1"),
+    ]
+    with Rig(program, ["allow a.test"]) as r:
+        for command, want in commands:
+            if not shutil.which(command.split()[0]):
+                continue
+            inner = f"mount --bind {resolv} /etc/resolv.conf && {command.format(w=work)}"
+            start = time.monotonic()
+            out = r.guest.popen(["unshare", "-m", "sh", "-c", inner], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, env={"PATH": os.environ["PATH"], "HOME": work}).communicate()[0]
+            row(want in out and time.monotonic() - start < 8, command, out[-600:])
+        clean(r, "clients")
+    for process in (files, www):
+        process.kill()
+        process.wait()
+
+
 ECHO = """
 import select, socket, sys
 l = socket.socket(); l.setsockopt(1, 2, 1); l.bind((sys.argv[1], 8007)); l.listen(4096)
@@ -1123,7 +1186,7 @@ def few():
 
 scenarios = {"dns": dns, "http": http, "refused": refused, "smuggling": smuggling, "tls": tls_, "raw": raw, "forward": forward,
              "requests": requests, "addresses": addresses, "detours": detours, "upstreams": upstreams, "swap": swap, "stall": stall,
-             "control": control, "dropped": dropped, "idle": idle}
+             "control": control, "clients": clients, "dropped": dropped, "idle": idle}
 
 why = rig.missing()
 if why:
