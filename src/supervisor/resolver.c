@@ -56,6 +56,18 @@ static void watch_file(struct resolver *v, const char *file)
 	}
 }
 
+/* The file itself: in a container it is often a mount, whose folder elsewhere hears of changes and ours does not. */
+static void watch_content(struct resolver *v, const char *file)
+{
+	int wd = v->n == RESOLVER_WATCHES ? -1 : inotify_add_watch(v->notes, file, IN_CLOSE_WRITE);
+
+	if (wd < 0)
+		return;
+	v->at[v->n].wd = wd;
+	v->at[v->n].name[0] = '\0';
+	v->n++;
+}
+
 void resolver_watch(struct resolver *v)
 {
 	v->notes = fd_close(v->notes);
@@ -65,6 +77,8 @@ void resolver_watch(struct resolver *v)
 		return;
 	watch_file(v, CONF);
 	watch_file(v, HOSTS);
+	watch_content(v, CONF);
+	watch_content(v, HOSTS);
 }
 
 bool resolver_news(struct resolver *v)
@@ -80,8 +94,8 @@ bool resolver_news(struct resolver *v)
 			ev = (const void *)(bytes + at);
 			ours |= (ev->mask & (IN_IGNORED | IN_Q_OVERFLOW)) != 0;
 			for (unsigned i = 0; i < v->n; i++)
-				ours |= ev->len && ev->wd == v->at[i].wd &&
-					streq(ev->name, v->at[i].name);
+				ours |= ev->wd == v->at[i].wd &&
+					streq(ev->len ? ev->name : "", v->at[i].name);
 		}
 	}
 	return ours;

@@ -10,7 +10,7 @@ struct resolver {
 	unsigned n;
 	struct {
 		int wd;
-		char name[256];
+		char name[256]; /* "": the watched file itself */
 	} at[RESOLVER_WATCHES];
 };
 #define RESOLVER_INIT \

@@ -235,6 +235,13 @@ else
 	skip 'the proxy hangs' 'tracing it needs root'
 fi
 
+# ---- what the workspace refuses is on the same log
+mkdir -p share/.git/hooks
+ok 'mount a folder' bac mount x "$PWD/share"
+fails 'a protected path' rootx touch "$PWD/share/.git/hooks/pre-commit"
+file_refused() { chain | grep -q '"kind":"file".*pre-commit'; }
+if wait_for 5 file_refused; then pass 'its refusal is on the log'; else fail 'its refusal is on the log' "$(chain | tail -n 5)"; fi
+
 # ---- exec needs no network
 ok 'eth0 down' rootx ip link set eth0 down
 is 'exec works without it' "$(command "$BAC" exec x echo yes)" yes
@@ -320,9 +327,14 @@ if [ "$(id -u)" -eq 0 ]; then
 	python3 "$here/../lib/servers.py" "$PWD/names" 127.0.0.77 >names.log 2>&1 &
 	second=$!
 	wait_for 20 test -e names/ports
-	echo 'nameserver 127.0.0.77' >resolv.conf
+	echo 'nameserver 127.0.0.76' >resolv.conf
 	ok 'a sandbox with another resolver' unshare -m bash -c 'mount --bind resolv.conf /etc/resolv.conf && exec "$@"' - \
 		"$BAC" create --name d -m 512m --allow-network reach.test,**.wide.test shell
+	run bac exec d curl -sS -m 20 http://reach.test/
+	like 'a resolver that does not answer: said as such' "$out$err" '(resolve|look|name|DNS)'
+	echo 'nameserver 127.0.0.77' >resolv.conf
+	asked() { run bac exec d curl -sS -m 20 http://reach.test/; grep -q 'dns reach.test' names/seen; }
+	if wait_for 20 asked; then pass 'the host changes its resolver: the proxy follows'; else fail 'the host changes its resolver: the proxy follows'; fi
 	run bac exec -u root d bash -c 'curl -sS -m 20 http://secret.t.denied.test/; curl -skS -m 20 https://secret.t.denied.test/
 		getent hosts secret2.denied.test; curl -sS -m 20 -p -x http://198.18.0.1:3128 http://secret3.denied.test/
 		curl -sS -m 20 http://reach.test/; curl -sS -m 20 http://data.wide.test/'
