@@ -453,12 +453,13 @@ static void write_hosts(const char *name)
 	buf_done(&out);
 }
 
-/* The gateway answers every question; short patience, since it is near. What the template or a program put there has
+/* The gateway answers every question. It is near, so patience is for one case: a proxy that hangs is replaced within four
+ * seconds, and the third question is for the next. What the template or a program put there has
  * no meaning here. */
 static void write_resolver(void)
 {
 	static const char want[] =
-		"nameserver " NET_GATEWAY_TEXT "\noptions timeout:2 attempts:2\n";
+		"nameserver " NET_GATEWAY_TEXT "\noptions timeout:2 attempts:3\n";
 	_free_ char *text = NULL;
 	int r = 0;
 
