@@ -386,7 +386,7 @@ static int run_reset(void *opt, struct args *args, struct err *e)
 	if (r == 0 && !o->force) {
 		(void)snprintf(question, sizeof(question),
 			       "Remove all %zu sandboxes with their files, all "
-			       "templates, kernels and settings?",
+			       "templates, kernels, settings, network rules and logs?",
 			       names.n);
 		r = ask(question, e);
 		r = r == 0 ? err_set(e, -ECANCELED, "nothing was removed") : MIN(r, 0);
@@ -403,7 +403,7 @@ static int run_reset(void *opt, struct args *args, struct err *e)
 const struct cmd reset_cmd = {
 	.name = "reset",
 	.usage = "[OPTIONS]",
-	.brief = "remove everything that bac keeps: sandboxes, templates, kernels, settings",
+	.brief = "remove everything that bac keeps: sandboxes, templates, kernels, settings, rules",
 	.opts = reset_opts,
 	.n_opts = ARRAY_SIZE(reset_opts),
 	.max_args = 0,
