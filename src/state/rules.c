@@ -1,4 +1,5 @@
-/* Network rules in the database. A change of several rows is one transaction. */
+/* Network rules in the database. A change of several rows is one transaction, and the copies are written within it: a disk that is full
+ * leaves everything as it was. */
 #include "state/rules.h"
 
 #include <stdio.h>
@@ -340,8 +341,10 @@ int rules_add(struct state *s, const struct box_rules *more, struct err *e)
 
 	if (r < 0)
 		return r;
-	r = end_with(s, insert_all(s, more, e), e);
-	return r == 0 ? copy_for(s, more, e) : r;
+	r = insert_all(s, more, e);
+	if (r == 0)
+		r = copy_for(s, more, e);
+	return end_with(s, r, e);
 }
 
 static int change_one(struct state *s, const char *sql, const char *key, struct err *e)
@@ -364,8 +367,9 @@ int rules_remove(struct state *s, const struct box_rules *gone, struct err *e)
 		return r;
 	for (i = 0; i < gone->n && r == 0; i++)
 		r = change_one(s, "DELETE FROM rule WHERE id = ?", gone->v[i].id, e);
-	r = end_with(s, r, e);
-	return r == 0 ? copy_for(s, gone, e) : r;
+	if (r == 0)
+		r = copy_for(s, gone, e);
+	return end_with(s, r, e);
 }
 
 int rules_forget(struct state *s, const char *sandbox, struct err *e)
@@ -390,8 +394,9 @@ int rules_init(struct state *s, const char *preset, const struct box_rules *rule
 		r = change_one(s, "INSERT INTO policy (one, preset) VALUES (1, ?)", preset, e);
 	if (r == 0)
 		r = insert_all(s, rules, e);
-	r = end_with(s, r, e);
-	return r == 0 ? rules_copy(s, "", e) : r;
+	if (r == 0)
+		r = rules_copy(s, "", e);
+	return end_with(s, r, e);
 }
 
 /* Every sandbox that has rules gets an empty copy. */
@@ -405,15 +410,16 @@ static int copy_all(struct state *s, const struct box_rules *old, struct err *e)
 int rules_reset(struct state *s, struct err *e)
 {
 	struct box_rules old = { 0 };
-	int r = rules_list(s, NULL, &old, e);
+	int r = exec(s, "BEGIN IMMEDIATE", e);
 
 	if (r < 0)
 		return r;
-	r = exec(s, "BEGIN IMMEDIATE", e);
+	r = rules_list(s, NULL, &old, e);
 	if (r == 0)
-		r = end_with(s, exec(s, "DELETE FROM rule; DELETE FROM policy", e), e);
+		r = exec(s, "DELETE FROM rule; DELETE FROM policy", e);
 	if (r == 0)
 		r = copy_all(s, &old, e);
+	r = end_with(s, r, e);
 	rules_done(&old);
 	return r;
 }

@@ -1,6 +1,8 @@
 /* Network rules: they are kept, and the loss of the database does not lose or open anything. */
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
@@ -141,6 +143,25 @@ static void test_too_many(struct state *s, const char *one)
 	rules_done(&r);
 }
 
+/* A copy that cannot be written leaves the rules as they were. */
+static void test_no_room(struct state *s)
+{
+	struct box_rules r = { 0 };
+	struct err e = { 0 };
+	char path[160], away[160];
+	size_t before = count(s, NULL);
+
+	check(snprintf(path, sizeof(path), "%s/policy.json", root) > 0);
+	check(snprintf(away, sizeof(away), "%s/away", root) > 0);
+	check(rename(path, away) == 0 && mkdir(path, 0700) == 0);
+	append(&r, "", true, "e.x", NULL);
+	check(rules_add(s, &r, &e) < 0 && strstr(e.msg, "policy.json"));
+	check(count(s, NULL) == before);
+	check(rules_reset(s, &e) < 0 && count(s, NULL) == before);
+	check(rmdir(path) == 0 && rename(away, path) == 0);
+	rules_done(&r);
+}
+
 static void forget_db(void)
 {
 	static const char *const files[] = { "bac.db", "bac.db-wal", "bac.db-shm" };
@@ -265,6 +286,7 @@ int main(void)
 	test_basics(s, one, two);
 	test_refused();
 	test_too_many(s, one);
+	test_no_room(s);
 	state_free(s);
 	test_rebuilt(one);
 	test_damaged_copies(one);
