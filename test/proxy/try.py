@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import random
 import resource
 import shutil
 import socket
@@ -72,6 +73,8 @@ def web(c):
             data += more
         head, data = data.split(b"\r\n\r\n", 1)
         heads.append(head)
+        if head.count(b" ") < 2:
+            return  # something else than HTTP may go here too
         path = head.split(b" ")[1]
         if path == b"/early":
             c.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno\n")
@@ -1105,6 +1108,64 @@ def clients():
         process.wait()
 
 
+PIECES = [b"GET / HTTP/1.1\r\n", b"Host: a.test\r\n", b"Host: b.test\r\n", b"\r\n", b"POST /post HTTP/1.1\r\n", b"Content-Length: 5\r\n",
+          b"Transfer-Encoding: chunked\r\n", b"5\r\nhello\r\n", b"0\r\n\r\n", b"12345", b"CONNECT a.test:7 HTTP/1.1\r\n",
+          b"GET http://a.test/ HTTP/1.1\r\n", b"Connection: close\r\n", b"Connection: Upgrade\r\nUpgrade: x\r\n",
+          b"GET /chunked HTTP/1.1\r\nHost: a.test\r\n\r\n", b"GET /big/300000 HTTP/1.1\r\nHost: a.test\r\n\r\n",
+          b"GET /cut HTTP/1.1\r\nHost: a.test\r\n\r\n", b"GET /hang-up HTTP/1.1\r\nHost: a.test\r\n\r\n",
+          b"GET /early-hints HTTP/1.1\r\nHost: a.test\r\n\r\n", b"HEAD / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"\0", b"\x16\3\1",
+          b"Expect: 100-continue\r\n", b"GET /upgrade HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n",
+          b"x" * 3000]
+
+
+def storm():
+    """Clients without sense or manners, while policies come and go; BAC_STORM_S seconds (3) of it."""
+    draw = random.Random(int(os.environ.get("BAC_STORM_SEED", "1")))
+    until = time.monotonic() + float(os.environ.get("BAC_STORM_S", "3"))
+    policies = [["allow a.test"], ["allow a.test", "allow b.test"], [], ["allow **", "deny b.test"], ["allow a.test GET /**"],
+                ["allow **", f"deny {A}/32"]]
+    with Rig(program, policies[0], keep=False) as r:
+        where = [(r.address("a.test"), 80), (r.address("a.test"), 443), (r.address("a.test"), 7), (r.address("b.test"), 80),
+                 (GATEWAY, 3128), (A, 80), (r.address("a.test"), 25), (r.address("a.test"), 19), (GATEWAY, 53)]
+        n, socks = 0, []
+        while time.monotonic() < until:
+            n += 1
+            if n % 50 == 0:
+                r.policy(draw.choice(policies))
+            with contextlib.suppress(OSError):
+                s = r.connect(*draw.choice(where), timeout=0.2)
+                s.setblocking(False)
+                socks.append(s)
+            for _ in range(draw.randrange(6)):
+                s = draw.choice(socks)
+                with contextlib.suppress(OSError):
+                    s.send(b"".join(draw.choice(PIECES) for _ in range(draw.randrange(1, 6))))
+                with contextlib.suppress(OSError):
+                    if draw.random() < 0.5:
+                        s.recv(draw.choice([1, 1000, 100000]))
+            if len(socks) > 60:
+                s = socks.pop(draw.randrange(len(socks)))
+                with contextlib.suppress(OSError):
+                    if draw.random() < 0.3:
+                        s.shutdown(socket.SHUT_WR)
+                        socks.append(s)
+                        continue
+                    if draw.random() < 0.5:
+                        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                s.close()
+        for s in socks:
+            s.close()
+        print(f"# {n} connections")
+        same("after it: a policy", r.policy(["allow a.test"]), (0, ""))
+        same("and a request", ask(r, "/")[0], 200)
+        deadline = time.monotonic() + 10
+        while len(os.listdir(f"/proc/{r.process.pid}/fd")) > 70 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        row(len(os.listdir(f"/proc/{r.process.pid}/fd")) <= 70, "no descriptor is left open",
+            len(os.listdir(f"/proc/{r.process.pid}/fd")))
+        clean(r, "storm")
+
+
 ECHO = """
 import select, socket, sys
 l = socket.socket(); l.setsockopt(1, 2, 1); l.bind((sys.argv[1], 8007)); l.listen(4096)
@@ -1186,7 +1247,7 @@ def few():
 
 scenarios = {"dns": dns, "http": http, "refused": refused, "smuggling": smuggling, "tls": tls_, "raw": raw, "forward": forward,
              "requests": requests, "addresses": addresses, "detours": detours, "upstreams": upstreams, "swap": swap, "stall": stall,
-             "control": control, "clients": clients, "dropped": dropped, "idle": idle}
+             "control": control, "clients": clients, "storm": storm, "dropped": dropped, "idle": idle}
 
 why = rig.missing()
 if why:
