@@ -191,7 +191,7 @@ int door_answer(struct door *d, const char *name, enum wire_type type, uint64_t 
 int door_policy(struct door *d, const char *name, int policy, uint64_t deadline, struct err *e)
 {
 	struct buf out = BUF_INIT(WIRE_HEADER);
-	struct wire_frame f;
+	struct wire_frame f = { 0 };
 	int r = wire_empty_add(&out, 0, WIRE_POLICY);
 
 	if (r == 0)

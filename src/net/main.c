@@ -149,8 +149,9 @@ static int make(int *fds, struct err *e)
 
 static int answer(const int *fds)
 {
-	for (uint8_t i = 0; i < NET_FD_N; i++) {
-		int r = fd_send_with(NET_SOCKET_FD, &i, 1, fds[i], 0);
+	for (int i = 0; i < NET_FD_N; i++) {
+		uint8_t which = (uint8_t)i;
+		int r = fd_send_with(NET_SOCKET_FD, &which, 1, fds[i], 0);
 
 		if (r < 0)
 			return r;
