@@ -24,14 +24,14 @@ static const char rules[] =
 	"  meta nfproto != ipv4 drop\n"
 	"  ip saddr != " NET_GUEST_TEXT " drop\n"
 	"  ip frag-off & 0x3fff != 0 drop\n"
-	"  meta l4proto { tcp, udp } th dport %u meta mark set %u tproxy ip to " NET_GATEWAY_TEXT
-	":%u accept\n"
-	"  meta l4proto tcp meta mark set %u tproxy ip to " NET_GATEWAY_TEXT ":%u accept\n"
+	"  meta l4proto { tcp, udp } th dport %d meta mark set %d tproxy ip to " NET_GATEWAY_TEXT
+	":%d accept\n"
+	"  meta l4proto tcp meta mark set %d tproxy ip to " NET_GATEWAY_TEXT ":%d accept\n"
 	"  meta l4proto udp reject with icmp port-unreachable\n"
 	" }\n"
 	" chain to_proxy {\n"
 	"  type filter hook input priority filter; policy drop;\n"
-	"  iifname \"" NET_DEVICE "\" meta mark %u accept\n"
+	"  iifname \"" NET_DEVICE "\" meta mark %d accept\n"
 	" }\n"
 	" chain onward {\n"
 	"  type filter hook forward priority filter; policy drop;\n"

@@ -44,7 +44,7 @@ _printf_(2, 3) static void put(struct wr *w, const char *fmt, ...)
 /* For a line of text: what is not printable ASCII becomes '?'. Cut. */
 static void put_plain(struct wr *w, const char *s)
 {
-	for (size_t i = 0; s[i] && i < TEXT_MAX; i++)
+	for (size_t i = 0; i < TEXT_MAX && s[i]; i++)
 		wr_u8(w, s[i] >= ' ' && s[i] < 0x7f ? (uint8_t)s[i] : '?');
 }
 
@@ -53,7 +53,7 @@ static void put_string(struct wr *w, const char *s)
 	const bool utf8 = text_is_utf8(s, strlen(s)) && strlen(s) <= TEXT_MAX;
 
 	put(w, "\"");
-	for (size_t i = 0; s[i] && i < TEXT_MAX; i++) {
+	for (size_t i = 0; i < TEXT_MAX && s[i]; i++) {
 		const uint8_t c = (uint8_t)s[i];
 
 		if (c < ' ' || c == 0x7f)

@@ -39,7 +39,7 @@ enum {
 	PATIENCE_MS = 2000, /* for bac-audit, to write what it has */
 	LAST_MS = 1500,     /* for both, at the end */
 	QUIET_MS = 100,     /* files are changed in more than one step */
-	WELL_MS = 60000,    /* up for so long: the next fall is a first one */
+	WELL_MS = 10000,    /* up for so long: the next fall is a first one */
 	PROXY_FILES = 131072,
 	AUDIT_FILES = 256,
 };
