@@ -7,8 +7,10 @@
 #include "io/fd.h"
 
 enum {
-	PIPE_SIZE = 256 * 1024,
-	POOL_MAX = 16,
+	PIPE_SIZE =
+		1024 *
+		1024, /* a third less work than with 256 KiB; the most an ordinary user may have */
+	POOL_MAX = 4, /* a user's pipes share an allowance of 64 MiB (pipe(7)) */
 	SHARE = 1024 * 1024,
 	COPY_MAX = 64 * 1024,
 	BULK_MIN = 32 * 1024,
