@@ -283,7 +283,7 @@ def measure(r, kids):
         if w.tunnel:
             w.note("idle", idle(r, w.to, w.port, w.pid, w.tunnel))
     show(rows)
-    kids.append(subprocess.Popen(["iperf3", "-s"], stdout=subprocess.DEVNULL))
+    kids.append(subprocess.Popen(["iperf3", "-s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     rig.wait_port(SERVER, 5201)
     time.sleep(0.5)
     inside = r.address("a.test")
