@@ -206,17 +206,18 @@ def rss(pid):
 
 
 def servers():
-    """Our processes for the sandbox: the supervisor and the workspace server, its child."""
-    pid = supervisor()
-    ours = [pid]
+    """Our processes for the sandbox: the supervisor and all below it but QEMU."""
+    parents, names = {}, {}
     for p in filter(str.isdigit, os.listdir("/proc")):
         try:
             stat = open(f"/proc/{p}/stat").read()
         except OSError:
             continue
-        name, rest = stat.partition("(")[2].rpartition(")")[0], stat.rpartition(")")[2].split()
-        if int(rest[1]) == pid and name.startswith("bac-"):
-            ours.append(int(p))
+        names[int(p)] = stat.partition("(")[2].rpartition(")")[0]
+        parents[int(p)] = int(stat.rpartition(")")[2].split()[1])
+    ours = [supervisor()]
+    for pid in ours:  # it grows
+        ours += [p for p, parent in parents.items() if parent == pid and names[p].startswith("bac-")]
     return ours
 
 
@@ -262,13 +263,16 @@ def main():
         print("skipped: no template in the cache: run 'bac template build'")
         sys.exit(77)
     parts = sys.argv[2:] or ["boot", "exec", "stream", "memory", "idle"]
-    # the network is measured by a benchmark of its own
-    bac("create", "--name", NAME, "-q", "--network", "none", "-m", os.environ.get("BENCH_MEMORY", "1g"), "shell")
+    state = tempfile.mkdtemp(prefix="bac.", dir="/var/tmp")
+    os.environ["XDG_STATE_HOME"] = os.environ["XDG_RUNTIME_DIR"] = state
     try:
+        bac("policy", "init", "deny-all")
+        bac("create", "--name", NAME, "-q", "-m", os.environ.get("BENCH_MEMORY", "1g"), "shell")
         for part in parts:
             globals()[f"bench_{part}"]()
     finally:
         bac("rm", "--force", NAME)
+        shutil.rmtree(state, ignore_errors=True)
 
 
 main()
