@@ -284,6 +284,14 @@ static enum pump_result deliver_rest(struct pump *p)
 	return all_taken(p) || p->ended || !p->from->readable ? PUMP_WAITS : PUMP_AGAIN;
 }
 
+/* It waits. A stream that was slow in this round is copied in the next, and an empty pipe is somebody else's. */
+static void settle(struct pump *p, uint64_t start)
+{
+	p->bulk = p->bulk && p->moved - start >= BULK_MIN;
+	if (p->pipe && !p->pipe->held)
+		pipe_put(p->relay, take_ptr(p->pipe));
+}
+
 enum pump_result pump_run(struct pump *p)
 {
 	const uint64_t start = p->moved;
@@ -293,10 +301,12 @@ enum pump_result pump_run(struct pump *p)
 		y = deliver_rest(p);
 		if (y == PUMP_AGAIN && p->moved - start > SHARE)
 			return PUMP_AGAIN;
+		/* what is in the pipe came first: nothing may go past it */
 		if (y == PUMP_AGAIN)
-			y = p->bulk && !p->scan ? splice_some(p) : copy_some(p);
+			y = !p->scan && (p->bulk || (p->pipe && p->pipe->held)) ? splice_some(p)
+										: copy_some(p);
 		else if (y == PUMP_WAITS)
-			p->bulk = p->bulk && p->moved - start >= BULK_MIN;
+			settle(p, start);
 		if (y == PUMP_EOF && p->pipe && p->pipe->held)
 			continue; /* it has ended; what is in the pipe is not delivered */
 		if (y != PUMP_AGAIN)

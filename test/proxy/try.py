@@ -634,6 +634,7 @@ def raw():
         s.close()
         row(r.audit.wait(since=mark, event="end", port=7), "a reset of the client's ends it")
         gib(r, a)
+        order(r)
         slow(r, a)
         clean(r, "raw")
 
@@ -646,6 +647,22 @@ def gib(r, a):
         wall = time.monotonic() - start
         same("1 GiB", n, 1 << 30)
         print(f"# 1 GiB in {wall:.2f} s, {r.cpu() - cpu:.2f} s of the proxy's CPU")
+
+
+def order(r):
+    """A reader that stops and goes: copied and spliced pieces by turns, and each byte in its place."""
+    draw, size = random.Random(3), 10000000
+    want = (bytes(range(256)) * (size // 256 + 1))[:size]
+    for _ in range(3):
+        with r.connect(r.address("a.test"), 80) as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            s.sendall(request(f"/big/{size}", more="Connection: close\r\n"))
+            data = bytearray(read_until(s))
+            while more := s.recv(draw.choice([100, 5000, 70000, 500000])):
+                data += more
+                if draw.random() < 0.01:
+                    time.sleep(draw.choice([0.001, 0.01]))
+        row(data.partition(b"\r\n\r\n")[2] == want, "a reader that stops and goes gets each byte in its place", len(data))
 
 
 def slow(r, a):
