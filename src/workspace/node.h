@@ -51,7 +51,7 @@ struct node {
 	bool cut : 1;        /* for reset.c */
 	bool told_good : 1;  /* the guest may believe `told`: nothing was done through us since */
 	bool stale_said : 1; /* the last OPEN was answered with ESTALE, to be asked anew */
-	bool shared : 1; /* a directory: a file in it was locked, so others may be at work here */
+	bool shared : 1; /* a directory: a range of a file in it was locked, so others may be at work here */
 	bool linked : 1; /* had more than one name when last looked at */
 	union {
 		char small[NODE_INLINE_NAME];

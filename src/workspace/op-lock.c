@@ -99,16 +99,12 @@ static int run_flock(struct job *j)
 	return worker_wait(j, flock_wait, flock_again);
 }
 
-/* It was got: see attr.c, and for names beside it entry.c. */
+/* It was got: see attr.c. */
 static ssize_t locked(struct fs *f, struct job *j, void *body)
 {
-	struct node *n = j->handles[0]->node;
-
 	(void)f;
 	(void)body;
-	n->lock_gen++;
-	if (n->parent)
-		n->parent->shared = true;
+	j->handles[0]->node->lock_gen++;
 	return 0;
 }
 
@@ -139,6 +135,16 @@ static struct flock range_of(const struct job *j)
 				.l_whence = SEEK_SET,
 				.l_start = (off_t)j->off[0],
 				.l_len = (off_t)j->len };
+}
+
+/* Databases lock ranges: see entry.c for the names beside them. */
+static ssize_t range_locked(struct fs *f, struct job *j, void *body)
+{
+	struct node *dir = j->handles[0]->node->parent;
+
+	if (dir)
+		dir->shared = true;
+	return locked(f, j, body);
 }
 
 static int range_wait(struct job *j)
@@ -183,7 +189,7 @@ static ssize_t set(struct fs *f, struct call *c, bool wait)
 	j.lock_type = fl.l_type;
 	j.off[0] = (uint64_t)fl.l_start;
 	j.len = (uint64_t)fl.l_len;
-	j.answer = in->lk.type == F_UNLCK ? NULL : locked;
+	j.answer = in->lk.type == F_UNLCK ? NULL : range_locked;
 	r = range_again(&j);
 	if (r == -EACCES)
 		r = -EAGAIN;

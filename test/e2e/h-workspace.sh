@@ -479,19 +479,19 @@ watch='class Watch:
 mkdir w/watched
 tell x "exec($(python3 -c 'import sys; print(repr(sys.argv[1]))' "$watch"), scope); a = Watch('watched')"
 echo 1 >w/watched/f
-sees 'WT-01: a file is made' x 'until(lambda: a.has("f", 0x100 | 0x2 | 0x8), 10)' yes
+sees 'WT-01: a file is made' x 'until(lambda: a.has("f", 0x100 | 0x2 | 0x8), 30)' yes
 sees 'WT-04: and has its content' x 'cat("watched/f")' 1
 tell x 'a.seen.clear()'
 echo 22 >>w/watched/f
-sees 'WT-01: changed' x 'until(lambda: a.has("f", 0x2 | 0x8 | 0x4), 10)' yes
+sees 'WT-01: changed' x 'until(lambda: a.has("f", 0x2 | 0x8 | 0x4), 30)' yes
 sees 'WT-04: and has its content' x 'cat("watched/f")' '1|22'
 tell x 'a.seen.clear()'
 echo 333 >w/watched/.f.swp && mv w/watched/.f.swp w/watched/f
-sees 'WT-01: replaced' x 'until(lambda: a.has("f", 0x80 | 0x100 | 0x2 | 0x8 | 0x4), 10)' yes
+sees 'WT-01: replaced' x 'until(lambda: a.has("f", 0x80 | 0x100 | 0x2 | 0x8 | 0x4), 30)' yes
 sees 'WT-04: and has its content' x 'cat("watched/f")' 333
 tell x 'a.seen.clear()'
 rm w/watched/f
-sees 'WT-01: removed' x 'until(lambda: a.has("f", 0x200 | 0x40), 10)' yes
+sees 'WT-01: removed' x 'until(lambda: a.has("f", 0x200 | 0x40), 30)' yes
 for i in $(seq 500); do : >"w/watched/$i"; done
 sees 'WT-01: 500 at once, or an overflow that says so' x 'until(lambda: len({n for m, n in a.poll() if n.isdigit()}) == 500 or any(m & 0x4000 for m, n in a.poll()), 30)' yes
 
