@@ -18,7 +18,7 @@ const struct opt policy_log_opts[POLICY_LOG_OPTS] = {
 	    "print the records as they are in the log, a JSON object a line"),
 	OPT(OPT_FLAG, follow, 'f', "follow", NULL, "go on with what is added"),
 	OPT(OPT_U32, limit, 0, "limit", "N",
-	    "at most N rows a table, or the last N records; 0: all"),
+	    "at most N rows a table, or the last N records of each log; 0: all"),
 	OPT(OPT_STR, type, 0, "type", "all|network|filesystem", "only decisions of this type"),
 	OPT(OPT_FLAG, quiet, 'q', "quiet", NULL, "print the destinations only, blocked ones first"),
 };

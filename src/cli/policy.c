@@ -169,6 +169,7 @@ static const struct cmd subs[] = {
 	  .usage = "network",
 	  .brief = "say what would be decided, and why",
 	  .subs = policy_check_subs },
+	POLICY_LOG_CMD,
 	{ .name = "suggest",
 	  .usage = "[OPTIONS] SANDBOX",
 	  .brief = "turn what was refused into the narrowest rules",

@@ -134,12 +134,7 @@ static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, 
 	_free_ char *dir = NULL;
 	int r = net_push_file(c, b, false, &p->policy, e);
 
-	if (b->no_network) {
-		p->policy = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		return p->policy < 0 ? err_errno(e, -errno, "cannot open /dev/null") : 0;
-	}
-	r = net_push_file(c, b->id, true, &p->policy, e);
-	if (r < 0)
+	if (r < 0 || b->no_network)
 		return r;
 	p->net = dirs_join(c->dirs.libexec, "bac-net");
 	p->proxy = dirs_join(c->dirs.libexec, "bac-proxy");
@@ -506,6 +501,7 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
 {
 	_cleanup_(plan_done) struct plan p = { .policy = -1 };
 	_close_ int lock = lock_fd;
+	struct door d;
 	int r;
 
 	last_run_settle(c, b);
@@ -518,7 +514,16 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
 		return e->code;
 	if (r == 0)
 		state_used(c->state, b);
-	return r < 0 ? r : connect_ready(c, b, ret, e);
+	if (r == 0)
+		r = connect_ready(c, b, &d, e);
+	if (r < 0)
+		return r;
+	r = net_push_if_changed(c, b, p.policy, &d, e);
+	if (r < 0)
+		door_done(&d);
+	else
+		*ret = d;
+	return r;
 }
 
 int start_connect(struct ctx *c, const struct sandbox *b, uint64_t deadline, struct door *ret,

@@ -18,7 +18,6 @@ enum {
 	HEAD_MS = 60 * 1000,
 	TELL_MS = 2000,
 	NOTE_MAX = 320,
-	TLS_HANDSHAKE = 22, /* first byte of a ClientHello (RFC 8446 5.1) */
 };
 
 static void freed(uv_handle_t *h)
@@ -315,6 +314,12 @@ static bool late_http(struct flow *f)
 	return false;
 }
 
+static void wait_for_more(struct flow *f, uint64_t ms)
+{
+	f->client.readable = false; /* more makes an edge */
+	flow_timer(f, f->client.hung_up ? 1 : ms);
+}
+
 static void late(struct flow *f)
 {
 	struct hello h = { 0 };
@@ -328,10 +333,13 @@ static void late(struct flow *f)
 	if (n < 0)
 		return;
 	switch (classify(f, (size_t)n, new, &h)) {
-	case FIRST_MORE_TLS:
 	case FIRST_MORE_HTTP:
-		f->client.readable = false; /* more makes an edge */
-		flow_timer(f, f->client.hung_up ? 1 : AMBIGUOUS_MS);
+		if (f->server_spoke) /* a server of HTTP never speaks first: it will not become any */
+			break;
+		wait_for_more(f, AMBIGUOUS_MS);
+		return;
+	case FIRST_MORE_TLS:
+		wait_for_more(f, HEAD_MS);
 		return;
 	case FIRST_TLS_BAD:
 		refuse_tls(f, "bad-hello", "");
@@ -512,8 +520,8 @@ static void first_tls(struct flow *f, const struct hello *h)
 
 static void first_more(struct flow *f, bool tls)
 {
-	f->client.readable = false; /* more makes an edge */
 	f->tls_begun = tls;
+	f->client.readable = false;
 	if (f->answer.verdict == NET_ALLOW)
 		flow_timer(f, tls ? HEAD_MS : AMBIGUOUS_MS);
 	if (f->client.hung_up)

@@ -109,10 +109,12 @@ static bool read_alpn(struct hello *h, struct rd x)
 			continue; /* cut, but still checked */
 		if (at)
 			h->alpn[at++] = ',';
-		for (uint8_t i = 0; i < len; i++)
-			h->alpn[at++] = name[i] > ' ' && name[i] < 0x7f && name[i] != ','
-						? (char)name[i]
-						: '?';
+		for (uint8_t i = 0; i < len; i++) {
+			h->alpn[at] = '?';
+			if (name[i] > ' ' && name[i] < 0x7f && name[i] != ',')
+				h->alpn[at] = (char)name[i];
+			at++;
+		}
 	}
 	return true;
 }

@@ -227,7 +227,7 @@ static void mismatch(struct flow *f, const struct http_head *head)
 	char note[RECEIPT_HOST_MAX + 64];
 
 	(void)snprintf(note, sizeof(note), "Host %s:%u", head->host.text,
-		       head->port ? head->port : 80);
+		       head->port ? (unsigned)head->port : 80U);
 	refused(f, NULL, "host-mismatch", note);
 	http_refuse(f, &(struct http_refuse) { .status = 421,
 					       .reason = "host-mismatch",

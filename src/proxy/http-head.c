@@ -177,7 +177,7 @@ static bool version_take(struct http_head *h, const uint8_t *p, size_t n)
 {
 	const size_t len = sizeof(digits) - 1;
 
-	if (n != len + 1 || memcmp(p, digits, len) || (p[len] != '0' && p[len] != '1'))
+	if (n != len + 1 || memcmp(p, digits, len) != 0 || (p[len] != '0' && p[len] != '1'))
 		return false;
 	h->minor = p[len] - '0';
 	return true;
@@ -298,7 +298,7 @@ enum http_result http_response(struct http_head *ret, const uint8_t *p, size_t n
 
 	clear(ret);
 	for (size_t i = 0; i < MIN(n, sizeof(digits) - 1); i++)
-		if (p[i] != digits[i])
+		if (p[i] != (uint8_t)digits[i])
 			return HTTP_NOT;
 	n = MIN(n, HTTP_HEAD_MAX);
 	res = line_take(p, n, 0, &end, &ret->why);

@@ -31,9 +31,12 @@ static ssize_t unescape(const uint8_t *p, size_t n, char *dst, size_t max)
 		uint8_t c = p[i];
 
 		if (escaped) {
-			if (n - i < 3 || hex(p[i + 1]) < 0 || hex(p[i + 2]) < 0)
+			const int high = n - i < 3 ? -1 : hex(p[i + 1]);
+			const int low = n - i < 3 ? -1 : hex(p[i + 2]);
+
+			if (high < 0 || low < 0)
 				return -1;
-			c = (uint8_t)(hex(p[i + 1]) << 4 | hex(p[i + 2]));
+			c = (uint8_t)(high * 16 + low);
 			i += 2;
 		}
 		if (c < ' ' || c == 0x7f || c == '\\' || (escaped && c == '/') || len == max)

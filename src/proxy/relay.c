@@ -175,10 +175,11 @@ static enum pump_result splice_some(struct pump *p)
 	room = MIN((uint64_t)(p->pipe->size - p->pipe->held), p->left);
 	n = splice(p->from->watch.fd, NULL, p->pipe->in, NULL, room,
 		   SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+	if (n < 0 && errno == EAGAIN && p->pipe->held)
+		return PUMP_WAITS; /* the pipe may be full of small pieces: this says nothing of the sender */
 	if (n < 0 && errno == EAGAIN) {
 		p->from->readable = false;
-		if (!p->pipe->held)
-			pipe_put(p->relay, take_ptr(p->pipe));
+		pipe_put(p->relay, take_ptr(p->pipe));
 		return PUMP_WAITS;
 	}
 	if (n < 0)
@@ -230,8 +231,7 @@ static enum pump_result deliver(struct pump *p, const uint8_t *bytes, size_t n)
 	p->moved += n; /* or will be, before anything else */
 	if ((size_t)sent == n)
 		return PUMP_AGAIN;
-	p->to->writable = false;
-	return buf_add(&p->pend, bytes + sent, n - (size_t)sent) < 0 ? PUMP_RESET : PUMP_WAITS;
+	return buf_add(&p->pend, bytes + sent, n - (size_t)sent) < 0 ? PUMP_RESET : PUMP_AGAIN;
 }
 
 /* A piece by way of our memory. */

@@ -199,38 +199,8 @@ const struct detour *route_detour(const struct proxy *p, const struct host *h, u
 	return NULL;
 }
 
-/* An entry of NO_PROXY: "*", a name (it and all below it), ".name", an address. */
-static bool entry_matches(const char *s, size_t n, const struct host *h)
-{
-	const char *host = h->text;
-	size_t len = strlen(host);
-
-	if (n == 1 && *s == '*')
-		return true;
-	if (n && *s == '.') {
-		s++;
-		n--;
-	}
-	if (!n || n > len)
-		return false;
-	host += len - n;
-	return strncasecmp(host, s, n) == 0 && (n == len || host[-1] == '.');
-}
-
 bool route_by_upstream(const struct proxy *p, const struct host *h)
 {
-	const char *s = p->upstream.no_proxy;
-
-	if (!p->upstream.kind || strcmp(h->text, "localhost") == 0)
-		return false;
-	while (*s) {
-		size_t skip = strspn(s, ", "), n;
-
-		s += skip;
-		n = strcspn(s, ", ");
-		if (n && entry_matches(s, n, h))
-			return false;
-		s += n;
-	}
-	return true;
+	return p->upstream.kind && strcmp(h->text, "localhost") != 0 &&
+	       !no_proxy_has(p->upstream.no_proxy, h);
 }

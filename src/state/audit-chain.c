@@ -56,7 +56,7 @@ static int add(struct audit_chain *c, const struct receipt *r, const struct audi
 int audit_chain_add(struct audit_chain *c, const struct receipt *r, uint64_t real_ns)
 {
 	/* room for the record about a file that goes is kept */
-	if (buf_space(&c->pending) < 2 * AUDIT_LINE_MAX)
+	if (buf_space(&c->pending) < 2UL * AUDIT_LINE_MAX)
 		return -ENOBUFS;
 	return add(c, r, NULL, real_ns);
 }
@@ -82,7 +82,7 @@ bool audit_chain_roomy(const struct audit_chain *c)
 {
 	/* texts of a datagram grow sixfold at most, and each record has some hundred bytes around them */
 	return buf_space(&c->pending) >=
-	       6 * RECEIPT_DATAGRAM_MAX + RECEIPT_BATCH * 1024 + 4 * AUDIT_LINE_MAX;
+	       6UL * RECEIPT_DATAGRAM_MAX + 1024UL * RECEIPT_BATCH + 4UL * AUDIT_LINE_MAX;
 }
 
 /* ---- flushing ---- */

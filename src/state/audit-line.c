@@ -234,8 +234,8 @@ bool audit_line_holds(const char *line, size_t n)
 {
 	char want[AUDIT_HASH + 1];
 
-	if (n <= TAIL || memcmp(line + n - TAIL, hash_key, sizeof(hash_key) - 1) ||
-	    memcmp(line + n - 2, "\"}", 2))
+	if (n <= TAIL || memcmp(line + n - TAIL, hash_key, sizeof(hash_key) - 1) != 0 ||
+	    memcmp(line + n - 2, "\"}", 2) != 0)
 		return false;
 	audit_hash(line, n - TAIL, "}", 1, want);
 	return !memcmp(line + n - 2 - AUDIT_HASH, want, AUDIT_HASH);

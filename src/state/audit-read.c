@@ -64,8 +64,10 @@ static int move_on(struct audit_reader *r)
 
 	if (!r->next) {
 		e = find_next(r, &r->next);
-		/* what came to the end of the old one before the new one was made */
-		return e < 0 ? e : r->next && r->fd < 0 ? move_on(r) : r->next ? 1 : 0;
+		if (e < 0 || !r->next)
+			return e;
+		if (r->fd >= 0)
+			return 1; /* once more: what came to its end before the new one was made */
 	}
 	if (r->n || r->skipping) {
 		r->n = r->start = 0;

@@ -78,7 +78,7 @@ static uint32_t take_hex(struct cursor *c)
 	uint32_t v = 0;
 
 	for (int i = 0; i < 4; i++) {
-		const char ch = c->p < c->end ? *c->p++ : 0;
+		const int ch = c->p < c->end ? (uint8_t)*c->p++ : 0;
 
 		if (ch >= '0' && ch <= '9')
 			v = v << 4 | (uint32_t)(ch - '0');
@@ -93,7 +93,7 @@ static uint32_t take_hex(struct cursor *c)
 static void take_escape(struct cursor *c)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-	const char ch = c->p < c->end ? *c->p++ : 0;
+	const int ch = c->p < c->end ? (uint8_t)*c->p++ : 0;
 	const char *at = ch ? strchr(from, ch) : NULL;
 	uint32_t u, low;
 

@@ -36,10 +36,10 @@ struct audit_word {
 	const char *last_hash;
 };
 
-/* The line with its newline into dst, and its hash with a NUL. Exactly one of r and w is not NULL. Bytes; 0: longer
+/* The line with its newline into dst, and its hash with a NUL. Exactly one of r and x is not NULL. Bytes; 0: longer
  * than AUDIT_LINE_MAX, which no record of receipt_get() is. */
 size_t audit_line(char dst[static AUDIT_LINE_MAX], const struct audit_stamp *s,
-		  const struct receipt *r, const struct audit_word *w,
+		  const struct receipt *r, const struct audit_word *x,
 		  char ret_hash[static AUDIT_HASH + 1]);
 
 /* A record as it is read. Texts are NUL-terminated UTF-8 in `text`, "" where there is none, and may hold control

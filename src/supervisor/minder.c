@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -29,6 +30,7 @@
 #include "sys/share.h"
 #include "wire/net.h"
 #include "wire/proxy.h"
+#include "wire/receipt.h"
 
 enum {
 	FD_SUP = 3,
@@ -149,14 +151,35 @@ static int pair(int *ret_a, int *ret_b)
 	return 0;
 }
 
+/* Its orders, as a memory file. */
+static int audit_orders(const struct minder *m, int *ret)
+{
+	struct receipt_order o = { .sandbox = m->o->name,
+				   .file_size = m->o->audit_file,
+				   .total_size = m->o->audit_total };
+	struct buf out = BUF_INIT(RECEIPT_ORDER_MAX);
+	_close_ int fd = memfd_create("bac-audit", MFD_CLOEXEC);
+	int r = fd < 0 ? -errno : receipt_order_put(&out, &o);
+
+	if (r == 0)
+		r = fd_write_all(fd, buf_data(&out), out.n);
+	if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	buf_done(&out);
+	if (r == 0)
+		*ret = take_fd(&fd);
+	return r;
+}
+
 static int start_audit(struct minder *m, int proxy_end, struct err *e)
 {
-	char file[24], total[24];
-	const char *argv[] = { "/bac-audit", m->o->name, file, total, NULL };
-	static const char *const env[] = { NULL };
+	static const char *const argv[] = { "/bac-audit", NULL }, *const env[] = { NULL };
 	const struct cage_bind bind = { m->o->audit, argv[0], CAGE_EXEC };
-	const struct sys_fd fds[] = { { m->null, 0 },      { FD_WORDS, 1 },     { FD_WORDS, 2 },
-				      { m->audit_dir, 3 }, { m->audit_sup, 4 }, { proxy_end, 5 } };
+	_close_ int orders = -1, pidfd = -1;
+	int r = audit_orders(m, &orders);
+	const struct sys_fd fds[] = { { m->null, 0 },     { FD_WORDS, 1 },     { FD_WORDS, 2 },
+				      { orders, 3 },      { m->audit_dir, 4 }, { proxy_end, 5 },
+				      { m->audit_sup, 6 } };
 	const struct cage_limit limits[] = { { RLIMIT_CORE, 0 }, { RLIMIT_NOFILE, AUDIT_FILES } };
 	const struct cage_spec c = { .binds = &bind,
 				     .n_binds = 1,
@@ -167,14 +190,9 @@ static int start_audit(struct minder *m, int proxy_end, struct err *e)
 				     .limits = limits,
 				     .n_limits = ARRAY_SIZE(limits),
 				     .as_user = true };
-	int pidfd, r;
 
-	(void)snprintf(file, sizeof(file), "%llu", (unsigned long long)m->o->audit_file);
-	(void)snprintf(total, sizeof(total), "%llu", (unsigned long long)m->o->audit_total);
-	r = cage_spawn(&c, &m->audit, &pidfd, e);
-	if (r == 0)
-		(void)fd_close(pidfd);
-	return r;
+	return r < 0 ? err_errno(e, r, "cannot write its orders")
+		     : cage_spawn(&c, &m->audit, &pidfd, e);
 }
 
 static int start_proxy(struct minder *m, int control, int resolver, int audit, struct err *e)
@@ -201,11 +219,9 @@ static int start_proxy(struct minder *m, int control, int resolver, int audit, s
 				     .limits = limits,
 				     .n_limits = ARRAY_SIZE(limits),
 				     .host_net = true };
-	int pidfd, r = cage_spawn(&c, &m->proxy, &pidfd, e);
+	_close_ int pidfd = -1;
 
-	if (r == 0)
-		(void)fd_close(pidfd);
-	return r;
+	return cage_spawn(&c, &m->proxy, &pidfd, e);
 }
 
 /* The socket of the next bac-audit; the supervisor lets go of the one before, which thereby ends. */
@@ -463,6 +479,18 @@ static _noreturn_ void serve(struct minder *m)
 
 /* ---- start ---- */
 
+/* As a mount of its own: whoever takes bac-audit over finds nothing above it. */
+static int take_audit_dir(struct minder *m, struct err *e)
+{
+	_close_ int tree = -1;
+	int r = share_take(m->o->audit_dir, false, &tree, e);
+
+	if (r < 0)
+		return r;
+	m->audit_dir = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return m->audit_dir < 0 ? err_errno(e, -errno, "cannot open %s", m->o->audit_dir) : 0;
+}
+
 static int begin(struct minder *m, struct err *e)
 {
 	sigset_t set;
@@ -477,7 +505,7 @@ static int begin(struct minder *m, struct err *e)
 	m->look = epoll_create1(EPOLL_CLOEXEC);
 	if (m->null < 0 || m->sig < 0 || m->look < 0)
 		return err_errno(e, -errno, "cannot start the network");
-	return share_take(m->o->audit_dir, false, &m->audit_dir, e);
+	return take_audit_dir(m, e);
 }
 
 static void keep(int sock, int words)

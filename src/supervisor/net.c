@@ -20,7 +20,14 @@
 #include "wire/proxy.h"
 #include "wire/receipt.h"
 
-enum { POLICY_FD = 7, START_MS = 25000, ANSWER_MS = 3000, END_MS = 3000, TURN_MAX = 64 };
+enum {
+	POLICY_FD = 7,
+	START_MS = 25000,
+	ANSWER_MS = 3000,
+	END_MS = 3000,
+	PROXY_END_MS = 1000,
+	TURN_MAX = 64
+};
 
 /* A conversation that may be replaced by a next one: freed when the loop has let go of it. */
 struct link {
@@ -545,6 +552,23 @@ int sup_net_watch(struct sup *s, struct err *e)
 	if (r == 0)
 		on_new_proxy(s, fd, "");
 	return r;
+}
+
+/* It ends what it does when we have said all, and its last receipts are written then. */
+static void end_proxy(struct netdoor *n)
+{
+	uint64_t end = fd_now_ns() + (uint64_t)PROXY_END_MS * 1000000, now;
+	static uint8_t bytes[PROXY_MSG_MAX];
+	struct pollfd p;
+
+	if (!n->proxy)
+		return;
+	(void)shutdown(n->proxy->fd, SHUT_WR);
+	p = (struct pollfd) { .fd = n->proxy->fd, .events = POLLIN };
+	while ((now = fd_now_ns()) < end && poll(&p, 1, (int)((end - now) / 1000000 + 1)) > 0)
+		if (recv(n->proxy->fd, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0)
+			break;
+	unlink_(&n->proxy);
 }
 
 /* The proxy ends with its conversation, bac-audit with all of its, the minder when both have. */

@@ -57,7 +57,7 @@ for place in denied.test:80 denied.test:443 allowed.test:8080 1.1.1.1:80 1.1.1.1
 	connect $place "$forbidden"
 done
 export BAC_NET_CONNECT_TO=$to FORBIDDEN=$forbidden HTTP=$http
-seen() { cat "$world/seen" 2>/dev/null; }
+came() { cat "$world/seen" 2>/dev/null; }
 rules=allowed.test:80,443,banner.test:25,git.test:443,pypi.test:80,npm.test:80,deb.test:80,localhost:$http
 
 ok 'create with rules' bac create --name x -m 1g --allow-network "$rules" shell
@@ -124,7 +124,7 @@ tells 'NP-17: an address of metadata' metadata '^HTTP/1.1 403'
 tells 'a relay inside changes nothing' relay '^HTTP/1.1 403'
 tells 'addresses of somebody else' spoofed_source '^sent$'
 tells 'NP-04: own filters and routes flushed, own addresses' flushed 'denied.test HTTP/1.1 403.*1.1.1.1 HTTP/1.1 403.*allowed.test HTTP/1.1 200'
-unlike 'nobody came where nobody may' "$(seen)" forbidden
+unlike 'nobody came where nobody may' "$(came)" forbidden
 
 # ---- and it is on the log
 run bac inspect --json x
@@ -209,7 +209,7 @@ old=$(proxy)
 kill -STOP "$old"
 : >"$world/seen"
 fails 'the proxy is stopped: nothing moves meanwhile' timeout 2 "$BAC" exec x curl -sS -m 1 http://allowed.test/head
-unlike 'nothing' "$(seen)" .
+unlike 'nothing' "$(came)" .
 probe allowed_http
 tells 'it is replaced' allowed_http '^HTTP/1.1 200'
 is 'the stopped one is gone' "$(kill -0 "$old" 2>&1 | grep -c 'No such')" 1
@@ -217,7 +217,7 @@ kill -9 "$(pgrep -P "$(minder)" -x bac-audit)"
 probe allowed_http
 tells 'the writer of the log is killed: likewise' allowed_http '^HTTP/1.1 200'
 ok 'and its chain holds' bac audit verify x
-unlike 'nobody came where nobody may, meanwhile' "$(seen)" forbidden
+unlike 'nobody came where nobody may, meanwhile' "$(came)" forbidden
 
 if [ "$(id -u)" -eq 0 ]; then
 	# traced, it is neither dead nor stopped: it does not answer
@@ -293,11 +293,11 @@ client apt 'Get:|Hit:|Ign:' 'echo "deb [trusted=yes] http://deb.test/ ./" >one.l
 client 'openssl s_client' 'CN *= *allowed.test' 'echo | openssl s_client -connect allowed.test:443 -servername allowed.test 2>&1'
 client socat '220 banner.test' 'echo | socat -t 5 - TCP:banner.test:25'
 client 'a body of 20 MB' '^20000000$' 'head -c 20000000 /dev/zero | curl -sS -m 100 --data-binary @- -H "Expect:" http://allowed.test/post | grep -o "[0-9]*"'
-client 'NP-20: what git says' 'unable to access|403|refused|alert' 'git clone http://denied.test/r.git'
+client 'NP-20: what git says' 'unable to access|403|refused|alert' 'git clone http://denied.test/r.git denied'
 client 'NP-20: what npm says' 'refused by network policy|E403|403' 'npm view --registry http://denied.test/ small'
 client 'NP-20: what pip says' '403' 'v/bin/pip install --disable-pip-version-check --retries 0 --trusted-host denied.test http://denied.test/tiny-1.0-py3-none-any.whl'
 deadline=180
-unlike 'none of them came where nobody may' "$(seen)" forbidden
+unlike 'none of them came where nobody may' "$(came)" forbidden
 
 # ---- the disk of the log is full (a small file system in its place needs root)
 if [ "$(id -u)" -eq 0 ]; then
@@ -310,7 +310,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	rootx bash -c 'for i in $(seq 40); do curl -sS -m 2 -o /dev/null http://allowed.test/head?$i || break; done' >/dev/null 2>&1
 	: >"$world/seen"
 	fails 'the log cannot be written: no traffic' rootx curl -sS -m 3 http://allowed.test/head
-	unlike 'none at all' "$(seen)" .
+	unlike 'none at all' "$(came)" .
 	like 'it was said' "$(command "$BAC" logs x)" 'log cannot be written'
 	rm "$mounted/filler"
 	if wait_for 20 command "$BAC" exec x curl -sS -m 3 http://allowed.test/head; then pass 'room again: traffic again'; else fail 'room again: traffic again'; fi

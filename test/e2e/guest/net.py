@@ -195,7 +195,7 @@ def folded():
 def second_request():
     text = "GET /head HTTP/1.1\r\nHost: {}\r\n{}\r\n"
     answer = http("allowed.test", text.format("allowed.test", "") + text.format("denied.test", "Connection: close\r\n"))
-    return " ".join(line for line in answer.split("\r\n") if line.startswith("HTTP/"))
+    return " ".join(line for line in answer.replace("\r", "").split("\n") if line.startswith("HTTP/"))
 
 
 @probe
