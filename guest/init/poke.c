@@ -2,7 +2,7 @@
  *
  * The kernel tells inotify watchers of what goes through its own file system calls, and nothing else: a file that the
  * host changed is silently different. virtio-fs has no way for the server to say it. So a process of ours does
- * the change once more, by a call that the file server recognises (the group of the request, WIRE_POKE_GROUP) and answers
+ * the change once more, by a call that the file server recognises (the group of the request, enum wire_poke) and answers
  * with success and the file as it is, without doing anything: the kernel then tells its watchers exactly what a
  * program of the guest would have caused.
  *
@@ -44,16 +44,18 @@ static void change(int at, const char *name, const struct note *n)
 
 	switch (n->kind) {
 	case CHANGED_CREATED:
+		(void)setfsgid(POKE_MAKE);
 		(void)(n->dir ? mkdirat(at, name, 0700) : mknodat(at, name, S_IFREG | 0600, 0));
 		break;
 	case CHANGED_DELETED:
+		(void)setfsgid(n->dir ? POKE_REMOVE_DIR : POKE_REMOVE);
 		(void)unlinkat(at, name, n->dir ? AT_REMOVEDIR : 0);
 		break;
 	default:
 		if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode))
 			return;
 		(void)fchdir(at);
-		(void)setfsgid(WIRE_POKE_GROUP);
+		(void)setfsgid(POKE_CHANGE);
 		if (n->kind == CHANGED_MODIFIED && S_ISREG(st.st_mode))
 			(void)!truncate(name, st.st_size);
 		else
@@ -75,8 +77,6 @@ static void poke(const struct note *n)
 	at = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0)
 		return;
-	if (n->kind == CHANGED_CREATED || n->kind == CHANGED_DELETED)
-		(void)setfsgid(WIRE_POKE_GROUP);
 	change(at, name, n);
 	(void)setfsgid(0);
 }

@@ -47,9 +47,9 @@ int wire_mounted_parse(struct wire_mounted *ret, const struct wire_frame *f);
 
 enum { CHANGED_MODIFIED = 1, CHANGED_ATTRIBUTES, CHANGED_CREATED, CHANGED_DELETED, CHANGED_N };
 
-/* A request of this group to the file server asks it to do nothing and say that it was done: see
+/* A request of one of these groups to the file server asks it to do nothing and say that it was done: see
  * docs/workspace.md. No program of the guest can make the server do more by it. */
-enum { WIRE_POKE_GROUP = 0x7bac0001 };
+enum wire_poke { POKE_MAKE = 0x7bac0001, POKE_CHANGE, POKE_REMOVE, POKE_REMOVE_DIR };
 
 /* CHANGED: the host changed something in a share. */
 struct wire_changed {

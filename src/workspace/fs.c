@@ -133,15 +133,15 @@ static void own_change(struct fs *f, const struct call *c)
 /* Done, and told to what watches. */
 static ssize_t serve(struct fs *f, struct call *c)
 {
-	call_fn *poke = c->m.h.gid == WIRE_POKE_GROUP ? op_poke(c->m.h.opcode) : NULL;
+	call_fn *poke = op_poke(c->m.h.opcode, c->m.h.gid);
 	ssize_t len = admit(f, c, rows[c->m.h.opcode].needs & ~(poke ? WRITES : 0U));
 
 	if (len < 0)
 		return len;
+	f->pid = c->m.h.pid;
 	if (poke && c->n != f->root)
 		return poke(f, c);
 	own_change(f, c);
-	f->pid = c->m.h.pid;
 	len = rows[c->m.h.opcode].fn(f, c);
 	if (len >= 0)
 		watch_own(f, c);

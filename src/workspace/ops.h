@@ -56,7 +56,7 @@ ssize_t op_listxattr(struct fs *f, struct call *c);
 ssize_t op_removexattr(struct fs *f, struct call *c);
 
 /* op-poke.c: what serves this opcode if it is a poke; NULL: it is like any other. */
-call_fn *op_poke(uint32_t opcode);
+call_fn *op_poke(uint32_t opcode, uint32_t group);
 
 /* op-lock.c */
 ssize_t op_getlk(struct fs *f, struct call *c);

@@ -29,8 +29,10 @@
 /* A watched folder, found by inotify's number for it. */
 struct watch {
 	uint64_t node; /* its number, which is not used again */
-	int wd;        /* 0: free */
-	uint32_t used; /* when it was listed last */
+	struct node_key key;
+	uint32_t share; /* its id */
+	int wd;         /* 0: free */
+	uint32_t used;  /* when it was listed last */
 };
 
 struct own {
@@ -103,6 +105,20 @@ static void forget(struct watches *w, struct watch *s)
 	take_out(w, s);
 }
 
+/* The node of a watched folder; NULL: the guest has forgotten it. A guest that keeps no entries (entry.c) forgets a
+ * folder as soon as it is closed, and may know it by another number a moment later. */
+static const struct node *node_of(struct fs *f, struct watch *s)
+{
+	const struct node *n = node_get(&f->nodes, s->node);
+	const struct share *share = n ? NULL : share_by_id(&f->shares, s->share);
+
+	if (share)
+		n = node_by_key(&f->nodes, share, &s->key);
+	if (n)
+		s->node = node_id(n);
+	return n && n->share && !n->share->dead ? n : NULL;
+}
+
 /* Half of those that were listed longest ago, and those that the guest has forgotten. */
 static void make_room(struct fs *f)
 {
@@ -110,8 +126,8 @@ static void make_room(struct fs *f)
 	uint32_t old = w->clock - w->n / 2;
 
 	for (uint32_t i = 0; i < SLOTS; i++)
-		while (w->slot[i].wd && (!node_get(&f->nodes, w->slot[i].node) ||
-					 (int32_t)(w->slot[i].used - old) < 0))
+		while (w->slot[i].wd &&
+		       (!node_of(f, &w->slot[i]) || (int32_t)(w->slot[i].used - old) < 0))
 			forget(w, &w->slot[i]);
 }
 
@@ -134,7 +150,11 @@ void watch_dir(struct fs *f, const struct node *n, int fd)
 	if (!s)
 		return;
 	w->n += !s->wd;
-	*s = (struct watch) { .node = node_id(n), .wd = wd, .used = ++w->clock };
+	*s = (struct watch) { .node = node_id(n),
+			      .key = n->key,
+			      .share = n->share->id,
+			      .wd = wd,
+			      .used = ++w->clock };
 }
 
 /* ---- our own work ---- */
@@ -254,8 +274,8 @@ static void tell(struct fs *f, const struct inotify_event *e)
 		take_out(w, s);
 		return;
 	}
-	n = node_get(&f->nodes, s->node);
-	if (!n || !n->share || n->share->dead) {
+	n = node_of(f, s);
+	if (!n) {
 		forget(w, s);
 		return;
 	}
