@@ -1,6 +1,8 @@
 /* A head that was accepted, written anew, is accepted again and says the same: no two readers can differ about it. */
 #include "proxy/http-write.h"
 
+enum { OURS = 3 }; /* Host, Connection, Proxy-Authorization */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void must(bool good)
@@ -25,7 +27,8 @@ static void request(const uint8_t *data, size_t size, bool absolute)
 	w.upgrade = h.upgrade && !h.h2c;
 	w.http10 = h.minor == 0;
 	must(http_write_request(&out, &w) == 0);
-	if (out.n <= HTTP_HEAD_MAX) { /* a few bytes may have come with the authority */
+	/* a few bytes may have come with the authority, and a few fields of ours */
+	if (out.n <= HTTP_HEAD_MAX && h.n_fields <= HTTP_FIELDS_MAX - OURS) {
 		must(http_request(&again, buf_data(&out), out.n) == HTTP_OK);
 		must(again.size == out.n && again.body == h.body && again.length == h.length &&
 		     again.minor == h.minor);
@@ -47,7 +50,7 @@ static void response(const uint8_t *data, size_t size)
 		return;
 	w.upgrade = h.status == 101;
 	must(http_write_response(&out, &w) == 0);
-	if (out.n <= HTTP_HEAD_MAX) {
+	if (out.n <= HTTP_HEAD_MAX && h.n_fields <= HTTP_FIELDS_MAX - OURS) {
 		must(http_response(&again, buf_data(&out), out.n, "GET") == HTTP_OK);
 		must(again.size == out.n && again.status == h.status && again.body == h.body &&
 		     again.length == h.length);
