@@ -190,7 +190,7 @@ if [ "$rc" -ne 0 ] || [ "$(json 'len(d["templates"])' <<<"$out")" = 0 ]; then
 fi
 bac policy reset --force
 bac policy init deny-all >/dev/null
-python3 -m http.server -b 127.0.0.1 0 >"$E2E_DIR/server" 2>&1 &
+python3 -u -m http.server -b 127.0.0.1 0 >"$E2E_DIR/server" 2>&1 &
 server=$!
 wait_for 20 grep -q 'port [0-9]' "$E2E_DIR/server"
 port=$(sed -n 's/.* port \([0-9]*\).*/\1/p' "$E2E_DIR/server" | head -n 1)
