@@ -21,6 +21,7 @@ import tempfile
 import tree
 
 WANTED = "14"
+TESTS = pathlib.Path(__file__).resolve().parent.parent / "test"
 GCC_ONLY = ("-ftrivial-auto-var-init", "-fno-lto", "-fanalyzer")
 
 
@@ -29,7 +30,7 @@ def commands(build):
     kept = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
-        if path.name.startswith(("test-", "fuzz-")) or path.suffix != ".c":
+        if path.name.startswith(("test-", "fuzz-")) or path.is_relative_to(TESTS) or path.suffix != ".c":
             continue
         words = [w for w in entry["command"].split(" ") if not w.startswith(GCC_ONLY)]
         kept[path] = {**entry, "file": str(path), "command": " ".join(words)}

@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 16) < 0 ||
 	    getsockname(fd, (struct sockaddr *)&a, &len) < 0)
 		return 1;
-	f = fopen(argv[1], "w");
+	f = fopen(argv[1], "we");
 	if (!f || fprintf(f, "%u\n", ntohs(a.sin_port)) < 0 || fclose(f) != 0)
 		return 1;
 	for (;;)
