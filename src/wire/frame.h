@@ -56,6 +56,8 @@ enum wire_from {
 	X(WINSIZE, 25, FROM_HOST | FROM_CLIENT, 1, 4, 4, 0) \
 	X(HANGUP, 26, FROM_HOST | FROM_CLIENT, 1, 0, 0, 0) \
 	X(CHANGED, 27, FROM_HOST, 0, 14, 8192, 0) \
+	X(TRUST, 28, FROM_HOST, 0, 5, 16389, 0) \
+	X(ENV, 29, FROM_HOST, 0, 4, WIRE_FRAME_MAX, 0) \
 	X(DOOR, 64, FROM_DOOR, 0, 13, 256, 0) \
 	X(STATUS, 65, FROM_CLIENT, 0, 4, 4, 0) \
 	X(STATUS_IS, 66, FROM_DOOR, 0, 37, 2048, 0) \
@@ -68,7 +70,8 @@ enum wire_from {
 	X(JOB_KILL, 73, FROM_CLIENT, 0, 6, 256, 0) \
 	X(ATTACH, 74, FROM_CLIENT, 1, 5, 256, 0) \
 	X(JOB_IS, 75, FROM_DOOR, 1, 5, 256, 0) \
-	X(POLICY, 76, FROM_CLIENT, 0, 0, 0, 0)
+	X(POLICY, 76, FROM_CLIENT, 0, 0, 0, 0) \
+	X(CREDENTIALS, 77, FROM_CLIENT, 0, 0, 0, 0)
 
 #define X(name, num, from, stream, min, max, more) WIRE_##name = (num),
 enum wire_type { WIRE_TYPES(X) };

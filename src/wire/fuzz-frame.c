@@ -30,6 +30,7 @@ static size_t touch(const char *s)
 static size_t guest_message(const struct wire_frame *f)
 {
 	struct wire_exec exec;
+	struct wire_env env;
 
 	switch (f->type) {
 	case WIRE_HELLO:
@@ -43,6 +44,12 @@ static size_t guest_message(const struct wire_frame *f)
 	case WIRE_EXEC:
 		if (wire_exec_parse(&exec, f->data, f->len) == WIRE_OK)
 			wire_exec_done(&exec);
+		return 0;
+	case WIRE_TRUST:
+		return wire_trust_parse(&m.text, f) == WIRE_OK ? touch(m.text) : 0;
+	case WIRE_ENV:
+		if (wire_env_parse(&env, f) == WIRE_OK)
+			wire_env_done(&env);
 		return 0;
 	case WIRE_COPY_IN:
 	case WIRE_COPY_OUT:

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "wire/msg.h"
+#include "wire/proxy.h"
 
 /* type, number, sender (S supervisor, M minder, P proxy, F fetch, K keeper), descriptors */
 #define KEEPER_TYPES(X) \
@@ -24,7 +25,8 @@
 	  0) /* number, text use (id), text host, be16 port: the value of that use's key */ \
 	X(TOKENS, 34, 'P', \
 	  0) /* number, text use, text host, be16 port, bytes access, bytes refresh ("": as before), be64 expires (s since 1970, 0: not said), text scope: answered by KEPT */ \
-	X(GOT, 48, 'F', 0)      /* number, bytes value, be64 seconds that it is good for */ \
+	X(GOT, 48, 'F', \
+	  0) /* number, bytes value, be64 seconds that it is good for: UINT64_MAX: until forgotten, 0: once */ \
 	X(NOT, 49, 'F', 0)      /* number, text why */ \
 	X(PUT_DONE, 50, 'F', 0) /* number */ \
 	X(PONG, 64, 'K', 0)     /* to S: number */ \
@@ -57,6 +59,7 @@ enum {
 	KEEPER_CHAIN_MAX = 16 * 1024,
 	KEEPER_KEY_MAX = 4096,
 	KEEPER_PEM_MAX = 16 * 1024,
+	KEEPER_MARKS_MAX = PROXY_MARKS_MAX,
 };
 
 struct keeper_bytes {

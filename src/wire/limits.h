@@ -9,13 +9,15 @@ enum {
 	WIRE_ARGS_MAX = 16384,                        /* arguments of one EXEC */
 	WIRE_ENV_MAX = 4096,                          /* environment entries of one EXEC */
 	WIRE_ARG_LEN_MAX =
-		131071,         /* one argument or entry (the kernel's MAX_ARG_STRLEN less NUL) */
-	WIRE_STREAMS_MAX = 256, /* open at once in one guest */
-	WIRE_NAME_MAX = 63,     /* sandbox name, host name */
-	WIRE_USER_MAX = 255,    /* user[:group] */
-	WIRE_PATH_MAX = 4095,   /* any path in a message */
-	WIRE_TEXT_MAX = 1023,   /* messages for people */
-	WIRE_RELEASE_MAX = 127, /* kernel release */
+		131071,           /* one argument or entry (the kernel's MAX_ARG_STRLEN less NUL) */
+	WIRE_STREAMS_MAX = 256,   /* open at once in one guest */
+	WIRE_NAME_MAX = 63,       /* sandbox name, host name */
+	WIRE_USER_MAX = 255,      /* user[:group] */
+	WIRE_PATH_MAX = 4095,     /* any path in a message */
+	WIRE_TEXT_MAX = 1023,     /* messages for people */
+	WIRE_RELEASE_MAX = 127,   /* kernel release */
+	WIRE_PEM_MAX = 16 * 1024, /* the sandbox's own certificate authority */
+	WIRE_DEFAULTS_MAX = 256,  /* entries of one ENV */
 	COPY_EXTENT_MAX = 1024 * 1024, /* one extent of a copy stream */
 	COPY_NAME_MAX = 255,           /* one component of a path in a copy stream */
 	COPY_LINKS_MAX = 262144,       /* HARD may name one of the first so many FILEs */

@@ -373,6 +373,72 @@ void wire_exec_done(struct wire_exec *m)
 	m->argv = m->env = NULL;
 }
 
+int wire_trust_add(struct buf *out, const char *pem)
+{
+	uint8_t b[WIRE_PEM_MAX + 8];
+	struct wr w = wr_init(b, sizeof(b));
+
+	put_max(&w, pem, WIRE_PEM_MAX);
+	return framed(out, 0, WIRE_TRUST, &w);
+}
+
+int wire_trust_parse(const char **ret, const struct wire_frame *f)
+{
+	struct rd r = reader(f);
+	const char *s = rd_str(&r, WIRE_PEM_MAX);
+
+	if (!rd_done(&r))
+		return WIRE_E_MALFORMED;
+	*ret = s;
+	return WIRE_OK;
+}
+
+static bool assigns(const char *s)
+{
+	return strchr(s, '=') && s[0] != '=';
+}
+
+int wire_env_add(struct buf *out, const struct wire_env *m)
+{
+	_free_ uint8_t *b = malloc(WIRE_FRAME_MAX);
+	struct wr w;
+
+	if (!b)
+		return -ENOMEM;
+	w = wr_init(b, WIRE_FRAME_MAX);
+	put_list(&w, m->v, m->n, WIRE_DEFAULTS_MAX);
+	for (uint32_t i = 0; i < m->n && !w.bad; i++)
+		w.bad = !assigns(m->v[i]);
+	return framed(out, 0, WIRE_ENV, &w);
+}
+
+int wire_env_parse(struct wire_env *ret, const struct wire_frame *f)
+{
+	struct rd r = reader(f);
+	struct wire_env m = { 0 };
+	int ans = parse_list(&r, WIRE_DEFAULTS_MAX, &m.v, &m.n);
+
+	if (ans != WIRE_OK)
+		return ans;
+	ans = done(&r);
+	for (uint32_t i = 0; i < m.n && ans == WIRE_OK; i++)
+		if (!assigns(m.v[i]))
+			ans = WIRE_E_MALFORMED;
+	if (ans != WIRE_OK) {
+		wire_env_done(&m);
+		return ans;
+	}
+	*ret = m;
+	return WIRE_OK;
+}
+
+void wire_env_done(struct wire_env *m)
+{
+	free(m->v);
+	m->v = NULL;
+	m->n = 0;
+}
+
 int wire_copy_add(struct buf *out, uint32_t stream, enum wire_type type, const struct wire_copy *m)
 {
 	uint8_t b[SMALL];

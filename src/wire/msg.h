@@ -61,6 +61,21 @@ struct wire_changed {
 int wire_changed_add(struct buf *out, const struct wire_changed *m) _must_check_;
 int wire_changed_parse(struct wire_changed *ret, const struct wire_frame *f);
 
+/* TRUST: the certificate of the sandbox's own authority, PEM; "" when there is none any more. It takes the place of the one
+ * before. A text that is longer than WIRE_PEM_MAX is -ENOBUFS. */
+int wire_trust_add(struct buf *out, const char *pem) _must_check_;
+int wire_trust_parse(const char **ret, const struct wire_frame *f);
+
+/* ENV: defaults of every command's environment, each NAME=value; the whole list, which takes the place of the one before. */
+struct wire_env {
+	uint32_t n;
+	const char **v; /* NULL-terminated */
+};
+int wire_env_add(struct buf *out, const struct wire_env *m) _must_check_;
+/* WIRE_OK, WIRE_E_* or -ENOMEM. The array is on the heap: wire_env_done(). The texts borrow. */
+int wire_env_parse(struct wire_env *ret, const struct wire_frame *f);
+void wire_env_done(struct wire_env *m);
+
 /* READY, TIME, PING, PONG: one number. */
 int wire_u64_add(struct buf *out, enum wire_type type, uint64_t v) _must_check_;
 int wire_u64_parse(uint64_t *ret, const struct wire_frame *f);

@@ -5,7 +5,8 @@
  * memory file and hands it to the supervisor as descriptor 3. The supervisor reads no
  * configuration of its own. The shares follow on descriptor 6, a SEQPACKET socket: one MOUNT frame (wire/msg.h)
  * with one descriptor each, parents first, ended by a START frame. Descriptor 7 is a memory file: the network policy as
- * net_text (policy/net.h), empty where network is 0. Both are built from the same tree: the version is checked, the
+ * net_text (policy/net.h), empty where network is 0. Descriptor 8 is a memory file too: the credentials as cred_text (policy/cred.h)
+ * and then lines "env NAME=value"; empty where there are none. Both are built from the same tree: the version is checked, the
  * format is a list of fields in the order of this table and is not kept compatible. */
 #include "base/buf.h"
 #include "wire/frame.h"
@@ -27,6 +28,8 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(net)        /* the program that makes the network namespace */ \
 	X(proxy)      /* the program of the proxy */ \
 	X(audit)      /* the program that writes the receipts */ \
+	X(keeper)     /* the program that holds values and the sandbox's authority */ \
+	X(fetch)      /* the program that opens the store for it */ \
 	X(audit_dir)  /* where it does */ \
 	X(upstream)   /* the proxy that is used to reach the world, or "" */ \
 	X(no_proxy)   /* comma list: reached without it */ \
@@ -51,7 +54,9 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 #define ORDER_LISTS(X) \
 	X(qemu_files) /* what QEMU needs in its root: absolute paths */ \
 	X(rules)      /* path rules: "hide PATTERN", "protect PATTERN", "allow PATTERN" */ \
-	X(connect)    /* "HOST:PORT=ADDRESS:PORT": dialled there instead */
+	X(connect)    /* "HOST:PORT=ADDRESS:PORT": dialled there instead */ \
+	X(extra_ca) /* files of authorities that servers may be certified by, besides the host's */ \
+	X(client_certs) /* "HOST=CERT:KEY": files of the certificate that a server is shown */
 
 struct wire_order {
 #define X(n) const char *n;

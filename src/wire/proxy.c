@@ -60,6 +60,7 @@ static void put_body(struct wr *w, const struct proxy_msg *m)
 		put_config(w, &m->config);
 		break;
 	case PROXY_POLICY:
+	case PROXY_CREDENTIALS:
 	case PROXY_PING:
 	case PROXY_PONG:
 		wr_be32(w, m->number);
@@ -73,7 +74,15 @@ static void put_body(struct wr *w, const struct proxy_msg *m)
 		wr_be32(w, (uint32_t)m->applied.code);
 		put_cut(w, m->applied.text);
 		break;
+	case PROXY_MARKS:
+		if (m->marks.n > PROXY_MARKS_MAX)
+			w->bad = true;
+		wr_be32(w, m->marks.n);
+		wr_bytes(w, m->marks.p, m->marks.n);
+		break;
 	case PROXY_READY:
+	case PROXY_KEEPER:
+	case PROXY_TRUST:
 		break;
 	case PROXY_SAY:
 		put_cut(w, m->say);
@@ -112,6 +121,14 @@ static void get_applied(struct rd *r, struct proxy_msg *ret)
 		r->bad = true;
 }
 
+static void get_marks(struct rd *r, struct proxy_msg *ret)
+{
+	ret->marks.n = rd_be32(r);
+	if (ret->marks.n > PROXY_MARKS_MAX)
+		r->bad = true;
+	ret->marks.p = rd_take(r, ret->marks.n);
+}
+
 static void get_body(struct rd *r, struct proxy_msg *ret)
 {
 	switch ((enum proxy_type)ret->type) {
@@ -119,6 +136,7 @@ static void get_body(struct rd *r, struct proxy_msg *ret)
 		get_config(r, &ret->config);
 		break;
 	case PROXY_POLICY:
+	case PROXY_CREDENTIALS:
 	case PROXY_PING:
 	case PROXY_PONG:
 		ret->number = rd_be32(r);
@@ -130,7 +148,12 @@ static void get_body(struct rd *r, struct proxy_msg *ret)
 	case PROXY_APPLIED:
 		get_applied(r, ret);
 		break;
+	case PROXY_MARKS:
+		get_marks(r, ret);
+		break;
 	case PROXY_READY:
+	case PROXY_KEEPER:
+	case PROXY_TRUST:
 		break;
 	case PROXY_SAY:
 		ret->say = rd_str(r, PROXY_TEXT_MAX);

@@ -18,16 +18,26 @@
 	X(POLICY, 2, 'S', 1) /* number of this policy; a memory file of net_text */ \
 	X(PING, 3, 'S', \
 	  0) /* number; answered by PONG at once: a proxy that is stuck is replaced */ \
+	X(CREDENTIALS, 4, 'S', \
+	  1) /* number, of one sequence with POLICY's; a memory file of cred_text (policy/cred.h). Answered by APPLIED with that number */ \
+	X(MARKS, 5, 'S', \
+	  0) /* bytes of a leak_set (base/leak.h): of all values that may be injected */ \
 	X(RESOLVER, 16, 'M', 0) /* text of resolv.conf, text of hosts */ \
-	X(PONG, 64, 'P', 0)     /* number */ \
-	X(APPLIED, 65, 'P', 0)  /* number of the policy; code 0 or -errno; text */ \
-	X(READY, 66, 'P', 0)    /* sealed, listening */ \
-	X(SAY, 67, 'P', 0)      /* a line for the sandbox's log */
+	X(KEEPER, 17, 'M', \
+	  1) /* the socket to bac-keeper (wire/keeper.h); a later one takes the place of an earlier */ \
+	X(TRUST, 18, 'M', \
+	  1) /* a memory file: PEM of the authorities that are trusted, then for each client certificate a line "client HOST" and PEM of certificates and key. Read by pread() when it is needed */ \
+	X(PONG, 64, 'P', 0)    /* number */ \
+	X(APPLIED, 65, 'P', 0) /* number of the policy or credentials; code 0 or -errno; text */ \
+	X(READY, 66, 'P', 0)   /* sealed, listening */ \
+	X(SAY, 67, 'P', 0)     /* a line for the sandbox's log */
 
 enum {
 	PROXY_MSG_MAX = 192 * 1024,
 	PROXY_RESOLV_MAX = 64 * 1024,
 	PROXY_HOSTS_MAX = 96 * 1024,
+	PROXY_MARKS_MAX = 128 * 1024,
+	PROXY_TRUST_MAX = 4 * 1024 * 1024, /* the memory file of TRUST */
 	PROXY_CONNECT_MAX = 64
 };
 
@@ -53,7 +63,11 @@ struct proxy_msg {
 	uint8_t type; /* enum proxy_type */
 	union {
 		struct proxy_config config;
-		uint32_t number; /* POLICY, PING, PONG */
+		uint32_t number; /* POLICY, CREDENTIALS, PING, PONG */
+		struct {
+			const uint8_t *p;
+			uint32_t n;
+		} marks;
 		struct {
 			const char *conf, *hosts;
 		} resolver;

@@ -562,6 +562,67 @@ static void changes(void)
 	check(refused(wire_changed_add(&out, &m)));
 }
 
+static int trust_any(void *ret, const struct wire_frame *f)
+{
+	return wire_trust_parse(ret, f);
+}
+
+static void trust(void)
+{
+	const char *pem;
+
+	check(wire_trust_add(&out, len(WIRE_PEM_MAX)) == 0);
+	check(wire_trust_parse(&pem, sent(FROM_HOST)) == WIRE_OK && strlen(pem) == WIRE_PEM_MAX);
+	check(refused(wire_trust_add(&out, len(WIRE_PEM_MAX + 1))));
+	check(wire_trust_add(&out, "") == 0);
+	check(wire_trust_parse(&pem, sent(FROM_HOST)) == WIRE_OK && !*pem);
+	check(wire_trust_add(&out, "pem") == 0);
+	only_whole(sent(FROM_HOST), trust_any);
+}
+
+/* The result, when there is one, is freed at once. */
+static int env_any(void *ret, const struct wire_frame *f)
+{
+	struct wire_env m;
+	int ans = wire_env_parse(&m, f);
+
+	(void)ret;
+	if (ans == WIRE_OK)
+		wire_env_done(&m);
+	return ans;
+}
+
+static void env_defaults(void)
+{
+	const char *v[WIRE_DEFAULTS_MAX + 2];
+	struct wire_env m = { 2, v }, m2;
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = "NAME=value=x";
+	check(wire_env_add(&out, &m) == 0);
+	check(wire_env_parse(&m2, sent(FROM_HOST)) == WIRE_OK);
+	check(m2.n == 2 && streq(m2.v[1], "NAME=value=x") && !m2.v[2]);
+	wire_env_done(&m2);
+	check(!m2.v);
+	check(wire_env_add(&out, &m) == 0);
+	only_whole(sent(FROM_HOST), env_any);
+	check(wire_env_add(&out, &m) == 0);
+	check(bent(sent(FROM_HOST), 8, '=', env_any) == WIRE_E_MALFORMED);
+	m.n = WIRE_DEFAULTS_MAX;
+	check(wire_env_add(&out, &m) == 0);
+	check(env_any(NULL, sent(FROM_HOST)) == WIRE_OK);
+	m.n++;
+	check(refused(wire_env_add(&out, &m)));
+	m.n = 1;
+	v[0] = "NAME";
+	check(refused(wire_env_add(&out, &m)));
+	v[0] = "=x";
+	check(refused(wire_env_add(&out, &m)));
+	m.n = 0;
+	check(wire_env_add(&out, &m) == 0);
+	check(env_any(NULL, sent(FROM_HOST)) == WIRE_OK);
+}
+
 static void mounts(void)
 {
 	struct wire_mount m = {
@@ -701,6 +762,7 @@ static void page_words(const char *text)
 		{ "be32 magic `0x62616301`, be16 version (1)",
 		  WIRE_MAGIC == 0x62616301 && WIRE_VERSION == 1 },
 		{ "(1 to 16,384)", WIRE_ARGS_MAX == 16384 },
+		{ "(0 to 256)", WIRE_DEFAULTS_MAX == 256 },
 		{ "(0 to 4,096)", WIRE_ENV_MAX == 4096 },
 		{ "at most 4,095 bytes", WIRE_PATH_MAX == 4095 },
 		{ "be32 length (1 to 1 MiB)", COPY_EXTENT_MAX == 1024 * 1024 },
@@ -736,6 +798,8 @@ int main(void)
 	jobs();
 	mounts();
 	changes();
+	trust();
+	env_defaults();
 	buf_done(&out);
 	page_types(page());
 	page_limits(page());

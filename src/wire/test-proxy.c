@@ -66,6 +66,9 @@ static void numbers(void)
 	char text[PROXY_TEXT_MAX + 10] = { 0 };
 	const struct proxy_msg ping = { .type = PROXY_PING, .number = 5 };
 	const struct proxy_msg policy = { .type = PROXY_POLICY, .number = 6 };
+	const struct proxy_msg cred = { .type = PROXY_CREDENTIALS, .number = 7 };
+	const struct proxy_msg keeper = { .type = PROXY_KEEPER };
+	const struct proxy_msg trust = { .type = PROXY_TRUST };
 	const struct proxy_msg pong = { .type = PROXY_PONG, .number = 5 };
 	const struct proxy_msg ready = { .type = PROXY_READY };
 	struct proxy_msg m = { .type = PROXY_APPLIED,
@@ -74,6 +77,9 @@ static void numbers(void)
 	memset(text, 't', sizeof(text) - 1);
 	check(again(&ping, 'S', 0).number == 5);
 	check(again(&policy, 'S', 1).number == 6);
+	check(again(&cred, 'S', 1).number == 7);
+	check(again(&keeper, 'M', 1).type == PROXY_KEEPER);
+	check(again(&trust, 'M', 1).type == PROXY_TRUST);
 	check(again(&pong, 'P', 0).number == 5);
 	check(again(&ready, 'P', 0).type == PROXY_READY);
 	check(strlen(again(&m, 'P', 0).applied.text) == PROXY_TEXT_MAX);
@@ -83,10 +89,28 @@ static void numbers(void)
 	check(proxy_parse(&m, 'P', bytes, PROXY_MSG_MAX + 1, 0) == WIRE_E_TOO_LARGE);
 }
 
+static void marks(void)
+{
+	uint8_t *p = calloc(1, PROXY_MARKS_MAX + 1);
+	struct proxy_msg m = { .type = PROXY_MARKS, .marks = { p, PROXY_MARKS_MAX } };
+	struct proxy_msg got;
+
+	check(p);
+	memset(p, 'm', PROXY_MARKS_MAX);
+	got = again(&m, 'S', 0);
+	check(got.marks.n == PROXY_MARKS_MAX && memcmp(got.marks.p, p, PROXY_MARKS_MAX) == 0);
+	m.marks.n++;
+	check(proxy_put(&m, bytes, sizeof(bytes)) == -ENOBUFS);
+	m.marks.n = 0;
+	check(again(&m, 'S', 0).marks.n == 0);
+	free(p);
+}
+
 int main(void)
 {
 	config();
 	resolver();
 	numbers();
+	marks();
 	return 0;
 }
