@@ -16,14 +16,15 @@ static const struct type {
 };
 
 static const char *const fields[] = {
-	[KEEPER_CONFIG] = "tT",   [KEEPER_CREDENTIALS] = "n",   [KEEPER_POLICY] = "n",
-	[KEEPER_PING] = "n",      [KEEPER_PROXY] = "",          [KEEPER_LEAF] = "ntp",
-	[KEEPER_VALUE] = "nTtp",  [KEEPER_TOKENS] = "nTtpvVwU", [KEEPER_GOT] = "nvw",
-	[KEEPER_NOT] = "nc",      [KEEPER_PUT_DONE] = "n",      [KEEPER_PONG] = "n",
-	[KEEPER_APPLIED] = "nec", [KEEPER_READY] = "",          [KEEPER_SAY] = "c",
-	[KEEPER_CA] = "P",        [KEEPER_MARKS] = "m",         [KEEPER_LEAF_IS] = "nhkw",
-	[KEEPER_VALUE_IS] = "nv", [KEEPER_NO] = "nec",          [KEEPER_KEPT] = "n",
-	[KEEPER_GET] = "nt",      [KEEPER_PUT] = "ntv",
+	[KEEPER_CONFIG] = "tT", [KEEPER_CREDENTIALS] = "n", [KEEPER_POLICY] = "n",
+	[KEEPER_PING] = "n",    [KEEPER_PROXY] = "",        [KEEPER_FETCH] = "",
+	[KEEPER_LEAF] = "ntp",  [KEEPER_VALUE] = "nTtp",    [KEEPER_TOKENS] = "nTtpvVwU",
+	[KEEPER_GOT] = "nvw",   [KEEPER_NOT] = "nc",        [KEEPER_PUT_DONE] = "n",
+	[KEEPER_PONG] = "n",    [KEEPER_APPLIED] = "nec",   [KEEPER_READY] = "",
+	[KEEPER_SAY] = "c",     [KEEPER_CA] = "P",          [KEEPER_MARKS] = "m",
+	[KEEPER_BREACH] = "c",  [KEEPER_LEAF_IS] = "nhkw",  [KEEPER_VALUE_IS] = "nv",
+	[KEEPER_NO] = "nec",    [KEEPER_KEPT] = "n",        [KEEPER_GET] = "nt",
+	[KEEPER_PUT] = "ntv",   [KEEPER_PEEK] = "nt",
 };
 
 static const struct type *type_find(uint8_t num)

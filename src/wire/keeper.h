@@ -1,12 +1,15 @@
 #pragma once
-/* The conversations of bac-keeper, which alone sees the store's values and the CA's key: with its supervisor (descriptor 3), its minder (4), bac-fetch (5), and
- * one proxy (received from the minder). All SEQPACKET; a datagram is a message; built from one tree.
+/* The conversations of bac-keeper, which alone sees the store's values and the CA's key: with its supervisor (descriptor 3), its minder (4), and, received from
+ * the minder, bac-fetch and one proxy. All SEQPACKET; a datagram is a message; built from one tree.
  *
  * What the proxy says is hostile. It may ask for two things, and only what keeper's own copies of credentials (policy/cred.h) and network policy
  * (policy/net.h) allow, the ones in force or the ones before: anything else ends the conversation, and the proxy is replaced. A name that the earlier copy opened and
  * the later does not is answered with NO.
  *
- * bac-fetch runs as the user, not caged: it opens the store and runs its commands; it is asked by keys that are in the credentials only. */
+ * bac-fetch runs as the user, not caged: it opens the store and runs its commands; it is asked by keys that are in the credentials only.
+ *
+ * The value of a key of the kind oauth is a JSON object: texts access_token, refresh_token, scope, and the number expires_at (s since 1970, 0: not said). A use of
+ * kind OAUTH gets its access token, one of kind TOKEN its refresh token; TOKENS writes it. A value that is no object is taken for the access token. */
 #include <sys/types.h>
 
 #include "wire/msg.h"
@@ -20,7 +23,9 @@
 	X(POLICY, 3, 'S', 1) /* number; memory file: net_text */ \
 	X(PING, 4, 'S', 0)   /* number */ \
 	X(PROXY, 16, 'M', 1) /* the socket of a new proxy; the one before is closed */ \
-	X(LEAF, 32, 'P', 0)  /* number, text host, be16 port: a certificate for that name */ \
+	X(FETCH, 17, 'M', \
+	  1) /* the socket of a new bac-fetch, likewise: what the one before had not answered has failed */ \
+	X(LEAF, 32, 'P', 0) /* number, text host, be16 port: a certificate for that name */ \
 	X(VALUE, 33, 'P', \
 	  0) /* number, text use (id), text host, be16 port: the value of that use's key */ \
 	X(TOKENS, 34, 'P', \
@@ -36,13 +41,16 @@
 	X(SAY, 67, 'K', 0)   /* to S: a line for the log */ \
 	X(CA, 68, 'K', 0)    /* to S: text PEM of the CA's certificate, whenever it is new */ \
 	X(MARKS, 69, 'K', 0) /* to S: bytes of a leak_set, whenever it is new */ \
+	X(BREACH, 70, 'K', \
+	  0) /* to S: what the proxy did that it must not: it was hung up on, and is to be replaced */ \
 	X(LEAF_IS, 80, 'K', \
 	  0) /* to P: number, bytes chain (DER certificates, each with be32 length), bytes key (DER, PKCS 8), be64 not after */ \
 	X(VALUE_IS, 81, 'K', 0) /* to P: number, bytes */ \
 	X(NO, 82, 'K', 0)       /* to P: number, be32 enum keeper_no, text for people */ \
 	X(KEPT, 83, 'K', 0)     /* to P: number */ \
 	X(GET, 96, 'K', 0)      /* to F: number, text key */ \
-	X(PUT, 97, 'K', 0)      /* to F: number, text key, bytes value */
+	X(PUT, 97, 'K', 0) /* to F: number, text key, bytes value: answered by PUT_DONE or NOT */ \
+	X(PEEK, 98, 'K', 0) /* to F: number, text key: as GET if the store has it as a value, else NOT with no words */
 
 enum keeper_no {
 	KEEPER_NO_MISSING = 1,
