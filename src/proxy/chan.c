@@ -176,7 +176,7 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 		if (c->broken)
 			return n;
 	}
-	if (left)
+	if (left || !n)
 		c->starved = true;
 	if (c->out.n)
 		again(c);

@@ -14,7 +14,7 @@ struct chan_ops {
 
 /* > 0: bytes; CHAN_END: the peer ended in order (close_notify, FIN on plain); CHAN_WAIT; CHAN_BROKEN. */
 ssize_t chan_read(struct chan *c, void *p, size_t max);
-/* Bytes taken, perhaps 0 (full). After a failure it takes all and drops it: the reader is told. */
+/* Bytes taken, perhaps 0 (full): then edge() comes when half of CHAN_OUT_MAX is free; n == 0 asks for that too. After a failure it takes all and drops it: the reader is told. */
 size_t chan_write(struct chan *c, const void *p, size_t n);
 size_t chan_space(const struct chan *c);
 bool chan_flushed(const struct chan *c); /* all is with the kernel */

@@ -54,12 +54,16 @@ struct xchg *xchg_request(struct front *f, const struct front_ops *ops, void *s,
 size_t xchg_up(struct xchg *x, const uint8_t *p, size_t n);
 void xchg_up_end(struct xchg *x, struct hfields *trailers);
 void xchg_front_gone(struct xchg *x, enum xchg_fault why); /* the client reset it */
+/* The front took less of the answer than it was given, and could take more now. xchg offers the rest and calls the back's resume(). */
+void xchg_down_room(struct xchg *x);
 
 /* What a back calls. */
 void xchg_answer(struct xchg *x, struct xhead *h); /* taken over */
 size_t xchg_down(struct xchg *x, const uint8_t *p, size_t n);
 void xchg_down_end(struct xchg *x, struct hfields *trailers);
 void xchg_back_gone(struct xchg *x, enum xchg_fault why, const char *detail);
+/* The back took less of the request's body than it was given, and could take more now. */
+void xchg_up_room(struct xchg *x);
 
 /* After a final answer of 101 (HTTP/1) or of 2xx to a CONNECT: bytes both ways by the same calls until either end. */
 
