@@ -24,6 +24,7 @@ struct chan {
 	char alpn[16];
 	struct buf out, wire;
 	bool readable, writable, hung_up, ended, broken;
+	bool cut;     /* nothing can be sent any more; what came before can still be read */
 	bool starved; /* the owner was told that it is full */
 	bool told;    /* the owner has something to hear of */
 	bool shut, shut_put, shut_sent;

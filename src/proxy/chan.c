@@ -38,9 +38,10 @@ static void again(struct chan *c)
 		loop_again(c->loop, &c->again);
 }
 
-static void broken(struct chan *c)
+static void cut(struct chan *c)
 {
-	c->broken = true;
+	c->cut = true;
+	c->readable = true;
 	c->told = true;
 	again(c);
 }
@@ -60,7 +61,7 @@ ssize_t chan_receive(struct chan *c, void *p, size_t max)
 		return n;
 	}
 	if (n == 0)
-		return CHAN_END;
+		return c->cut ? CHAN_BROKEN : CHAN_END;
 	if (errno == EAGAIN || errno == EINTR) {
 		c->readable = false;
 		return CHAN_WAIT;
@@ -73,7 +74,7 @@ ssize_t chan_read(struct chan *c, void *p, size_t max)
 	ssize_t n;
 
 	if (c->ended)
-		return CHAN_END;
+		return c->cut ? CHAN_BROKEN : CHAN_END;
 	if (c->broken)
 		return CHAN_BROKEN;
 	n = c->layer ? c->layer->read(c, p, max) : chan_receive(c, p, max);
@@ -94,7 +95,7 @@ static void shrink(struct buf *b)
 
 static void send_from(struct chan *c, struct buf *b)
 {
-	while (b->n && c->writable && !c->broken) {
+	while (b->n && c->writable && !c->cut) {
 		ssize_t n = send(c->watch.fd, buf_data(b), b->n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n >= 0)
@@ -102,7 +103,7 @@ static void send_from(struct chan *c, struct buf *b)
 		else if (errno == EAGAIN)
 			c->writable = false;
 		else if (errno != EINTR)
-			broken(c);
+			cut(c);
 	}
 	shrink(b);
 }
@@ -114,7 +115,7 @@ static void send_last(struct chan *c)
 	c->shut_put = true;
 	if (c->layer)
 		send_from(c, &c->wire);
-	if (c->out.n || c->wire.n || c->broken || c->shut_sent)
+	if (c->out.n || c->wire.n || c->cut || c->shut_sent)
 		return;
 	c->shut_sent = true;
 	(void)shutdown(c->watch.fd, SHUT_WR);
@@ -133,9 +134,9 @@ void chan_send(struct chan *c)
 			before = c->out.n;
 			c->layer->push(c);
 			send_from(c, &c->wire);
-		} while (c->out.n && c->out.n < before && !c->broken);
+		} while (c->out.n && c->out.n < before && !c->cut);
 	}
-	if (c->broken) {
+	if (c->cut || c->broken) {
 		buf_done(&c->out);
 		buf_done(&c->wire);
 		return;
@@ -162,7 +163,7 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 	const uint8_t *at = p;
 	size_t left = n;
 
-	if (c->broken || c->shut || c->closed)
+	if (c->cut || c->broken || c->shut || c->closed)
 		return n;
 	while (left) {
 		size_t k = MIN(left, chan_space(c));
@@ -173,19 +174,19 @@ size_t chan_write(struct chan *c, const void *p, size_t n)
 		left -= k;
 		if (c->out.n >= SEND_MIN)
 			chan_send(c);
-		if (c->broken)
+		if (c->cut || c->broken)
 			return n;
 	}
 	if (left || !n)
 		c->starved = true;
-	if (c->out.n)
+	if (c->out.n || c->starved)
 		again(c);
 	return n - left;
 }
 
 bool chan_flushed(const struct chan *c)
 {
-	return c->broken || (!c->out.n && !c->wire.n);
+	return c->cut || c->broken || (!c->out.n && !c->wire.n);
 }
 
 void chan_shut(struct chan *c)
@@ -222,7 +223,7 @@ static void edge(struct chan *c)
 		return;
 	if (c->lingers) {
 		drain(c);
-		if (c->broken || c->ended)
+		if (c->cut || c->broken || c->ended)
 			close_now(c);
 		return;
 	}
@@ -289,7 +290,7 @@ struct chan *chan_free(struct chan *c, bool reset)
 	c->ops = NULL;
 	if (reset && c->watch.fd >= 0)
 		(void)setsockopt(c->watch.fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	if (reset || c->broken || c->watch.fd < 0) {
+	if (reset || c->cut || c->broken || c->watch.fd < 0) {
 		close_now(c);
 		return NULL;
 	}
@@ -297,7 +298,7 @@ struct chan *chan_free(struct chan *c, bool reset)
 	c->shut = true;
 	c->lingers = true;
 	chan_send(c);
-	if (c->broken || (c->ended && c->shut_sent)) {
+	if (c->cut || c->broken || (c->ended && c->shut_sent)) {
 		close_now(c);
 		return NULL;
 	}

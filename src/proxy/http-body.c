@@ -5,6 +5,7 @@
  * chunk's size: a stranger's name with the same hash is refused too, and no harm is done. */
 #include <limits.h>
 
+#include "base/buf.h"
 #include "proxy/http-priv.h"
 
 enum state {
@@ -172,4 +173,42 @@ ssize_t http_body_scan(struct http_bodyscan *s, const uint8_t *p, size_t n)
 	n = take(s, n);
 	s->done = !s->left;
 	return (ssize_t)n;
+}
+
+ssize_t http_body_skip(struct http_bodyscan *s, const uint8_t *p, size_t n, struct buf *trailers)
+{
+	size_t at = 0;
+
+	if (s->state == S_BAD)
+		return -EPROTO;
+	while (s->kind == BODY_CHUNKED && at < n && !s->done && s->state != S_DATA) {
+		const bool trailer = s->state >= S_TRAILER;
+
+		if (trailer && buf_add(trailers, p + at, 1) < 0)
+			return -ENOMEM;
+		s->state = step(s, p[at++]);
+		if (s->state == S_BAD)
+			return -EPROTO;
+	}
+	return (ssize_t)at;
+}
+
+size_t http_body_content(const struct http_bodyscan *s, size_t n)
+{
+	if (s->done || (s->kind == BODY_CHUNKED && s->state != S_DATA))
+		return 0;
+	return s->kind == BODY_UNTIL_CLOSE || s->left > n ? n : (size_t)s->left;
+}
+
+void http_body_take(struct http_bodyscan *s, size_t n)
+{
+	if (s->kind == BODY_UNTIL_CLOSE || !n)
+		return;
+	(void)take(s, n);
+	if (s->left)
+		return;
+	if (s->kind == BODY_CHUNKED)
+		s->state = S_DATA_CR;
+	else
+		s->done = true;
 }

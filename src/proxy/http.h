@@ -78,6 +78,12 @@ void http_body_begin(struct http_bodyscan *s, const struct http_head *h);
 /* Bytes of p that belong to the body (s->done: it ended there); negative: malformed (chunk sizes, extensions too long, trailers with
  * framing fields), and so is every call after it. */
 ssize_t http_body_scan(struct http_bodyscan *s, const uint8_t *p, size_t n);
+/* For who wants its content: by turns, bytes that frame it, and content. skip: the bytes before the next content; lines of trailers go into *trailers (their CRLF
+ * included) as they pass. content: how many of the next n bytes are content; take: so many of them are done with. */
+struct buf;
+ssize_t http_body_skip(struct http_bodyscan *s, const uint8_t *p, size_t n, struct buf *trailers);
+size_t http_body_content(const struct http_bodyscan *s, size_t n);
+void http_body_take(struct http_bodyscan *s, size_t n);
 
 /* A refusal, as text or, if the request's Accept prefers application/json, as JSON. status 400, 403, 413, 421, 431, 502, 503, 504. */
 struct http_refusal {
