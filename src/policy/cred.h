@@ -12,8 +12,12 @@
 enum {
 	CRED_USES_MAX = 1024,
 	CRED_TEXT_MAX = 1024 * 1024,
-	CRED_ID_MAX = 63,      /* [A-Za-z0-9._:-] */
-	CRED_NAME_MAX = 63,    /* services */
+	CRED_FILE_MAX = CRED_TEXT_MAX + 256 * 1024,
+	CRED_ENVS_MAX = 256,
+	CRED_ID_MAX = 63, /* [A-Za-z0-9._:-] */
+	CRED_ORIGIN_MAX = 127,
+	CRED_NAME_MAX = 63, /* services */
+	CRED_USERNAME_MAX = 255,
 	CRED_KEY_MAX = 255,    /* keys of the store: secrets/store.h */
 	CRED_HEADER_MAX = 63,  /* a field's name, lower case */
 	CRED_FORMAT_MAX = 255, /* exactly one %s, no control byte */
@@ -65,7 +69,7 @@ enum {
 struct cred_use {
 	const char *id; /* unique */
 	uint8_t kind, state;
-	const char *origin;  /* "builtin", "user", "kit:NAME" */
+	const char *origin;  /* "builtin", "user", "kit:NAME", "file:NAME" */
 	const char *service; /* "anthropic"; a custom secret: its variable */
 	const char
 		*key; /* of the store (secrets/store.h); what the proxy may ask for by this use */
@@ -81,15 +85,20 @@ struct cred_use {
 
 struct cred_set;
 
+/* The text. Writers: nothing is kept of what they are given. */
 int cred_text_begin(struct buf *out) _must_check_;
 /* Checks it whole. 0; -EINVAL with a message; -ENOBUFS; -ENOMEM. */
 int cred_text_use(struct buf *out, const struct cred_use *u, struct err *e) _must_check_;
 int cred_text_end(struct buf *out, size_t n_uses) _must_check_;
 
-/* 0; -EINVAL with line and column; -E2BIG; -ENOMEM. Hostile bytes are fine. */
+/* 0; -EINVAL with line and column; -E2BIG; -ENOMEM. Hostile bytes are fine. One placeholder of two keys is refused. */
 int cred_text_parse(const char *text, size_t n, struct cred_set **ret, struct err *e) _must_check_;
 struct cred_set *cred_set_free(struct cred_set *s);
 DEFINE_FREEP(struct cred_set, cred_set_free)
+
+/* The file that a command hands to a supervisor: such a text, and behind it lines "env NAME=value", defaults for the environment of every command
+ * inside (at most CRED_ENVS_MAX; no NUL). How many bytes the text has; the lines behind it are checked. 0 or -EINVAL; the text itself is not looked into. Hostile bytes are fine. */
+int cred_file_split(const char *p, size_t n, size_t *ret_text_n) _must_check_;
 
 /* The uses of a destination, in the order of the text: *at is 0 before the first call. NULL: no more. Owned by the set. */
 const struct cred_use *cred_next(const struct cred_set *s, const struct host *h, uint16_t port,

@@ -349,7 +349,8 @@ int net_pattern_parse(struct net_pattern *ret, const char *text, struct err *e)
 		return r;
 	end = host_end(text, n);
 	r = parse_where(&p, text, end, e);
-	if (r == 0 && end < n)
+	p.ported = end < n;
+	if (r == 0 && p.ported)
 		r = parse_ports(&p, text, n, end + 1, e);
 	if (r == 0)
 		*ret = p;
@@ -452,4 +453,50 @@ bool net_glob_match(const char *glob, size_t n_glob, const char *labels, size_t 
 			return false;
 	}
 	return !n;
+}
+
+static bool match_name(const struct net_pattern *p, const char *name)
+{
+	size_t n = strlen(name), n_suffix = strlen(p->host + p->suffix), front;
+
+	if (p->kind == PAT_NAME)
+		return streq(p->host, name);
+	if (n <= n_suffix || !streq(name + n - n_suffix, p->host + p->suffix))
+		return false;
+	front = n - n_suffix;
+	if (n_suffix && name[--front] != '.')
+		return false;
+	switch (p->kind) {
+	case PAT_ONE:
+		return front && !memchr(name, '.', front);
+	case PAT_MANY:
+		return front;
+	default:
+		return front &&
+		       net_glob_match(p->host, p->suffix - (n_suffix ? 1 : 0), name, front);
+	}
+}
+
+static bool match_addr(const struct net_pattern *p, const uint8_t *addr, size_t n)
+{
+	uint8_t masked[16];
+
+	if (p->kind == PAT_ALL)
+		return !host_addr_class(addr, n);
+	if (p->kind != PAT_RANGE || p->n_addr != n)
+		return false;
+	memcpy(masked, addr, n);
+	net_addr_mask(masked, n, p->bits);
+	return !memcmp(masked, p->addr, n);
+}
+
+bool net_pattern_match(const struct net_pattern *p, const struct host *h)
+{
+	if (h->kind == HOST_V4 || h->kind == HOST_V6)
+		return match_addr(p, h->addr, h->kind == HOST_V4 ? 4 : 16);
+	if (h->kind != HOST_NAME || p->kind == PAT_RANGE)
+		return false;
+	if (streq(h->text, "localhost"))
+		return p->kind == PAT_NAME && streq(p->host, "localhost");
+	return p->kind == PAT_ALL || match_name(p, h->text);
 }

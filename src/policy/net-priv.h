@@ -21,6 +21,7 @@ struct net_pattern {
 	uint8_t n_addr;  /* PAT_RANGE: 4 or 16 */
 	uint8_t bits;    /* PAT_RANGE: length of the prefix */
 	bool cidr;       /* PAT_RANGE: it was written with a '/' */
+	bool ported;     /* ports were written, if only ":*" */
 	uint8_t n_ports; /* 0: any */
 	uint16_t
 		suffix; /* names: where the labels without '*' at its end begin in host; its length if there are none */
@@ -31,6 +32,9 @@ struct net_pattern {
 
 /* 0 or -EINVAL with a message. */
 int net_pattern_parse(struct net_pattern *ret, const char *text, struct err *e) _must_check_;
+
+/* Does a pattern speak of this host, at any port? "**" speaks of no address that has a class (host_addr_class()), nor of localhost. */
+bool net_pattern_match(const struct net_pattern *p, const struct host *h);
 
 /* Does the part of a pattern in front of its suffix match these labels? Both are without the dot that follows. */
 bool net_glob_match(const char *glob, size_t n_glob, const char *labels, size_t n);
