@@ -9,9 +9,15 @@
 #include <unistd.h>
 
 #include "io/fd.h"
-#include "proxy/route.h"
 #include "proxy/flow.h"
+#include "proxy/keeper.h"
+#include "proxy/open.h"
 #include "proxy/resolve.h"
+#include "proxy/route.h"
+
+enum {
+	FILE_MAX = CRED_TEXT_MAX + 1024 * 1024
+}; /* of credentials: uses, and what the guest's environment gets */
 
 static int tell(const struct proxy_msg *m)
 {
@@ -36,7 +42,8 @@ void control_say(struct proxy *p, const char *fmt, ...)
 	(void)tell(&m); /* a supervisor that does not read is not waited for */
 }
 
-static int read_policy(int fd, char **ret, size_t *ret_n)
+/* A memory file of at most max bytes. */
+static int read_text(int fd, off_t max, char **ret, size_t *ret_n)
 {
 	_free_ char *text = NULL;
 	struct stat st;
@@ -44,7 +51,7 @@ static int read_policy(int fd, char **ret, size_t *ret_n)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (st.st_size < 0 || st.st_size > NET_TEXT_MAX)
+	if (st.st_size < 0 || st.st_size > max)
 		return -E2BIG;
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
@@ -70,7 +77,7 @@ static int on_policy(struct proxy *p, const struct proxy_msg *m, int fd)
 	size_t n = 0;
 	int r;
 
-	r = read_policy(fd, &text, &n);
+	r = read_text(fd, NET_TEXT_MAX, &text, &n);
 	if (r < 0)
 		(void)err_errno(&e, r, "cannot read the network policy");
 	else
@@ -78,6 +85,8 @@ static int on_policy(struct proxy *p, const struct proxy_msg *m, int fd)
 	p->policy = r < 0 ? NULL : policy;
 	p->have_policy = true;
 	flow_policy_changed(p);
+	pool_judge(p->pool);
+	keeper_forget_leaves(p->keeper);
 	(void)net_policy_free(old);
 	a.applied.number = m->number;
 	a.applied.code = r;
@@ -85,7 +94,56 @@ static int on_policy(struct proxy *p, const struct proxy_msg *m, int fd)
 	return tell(&a);
 }
 
-static int act(struct proxy *p, const struct proxy_msg *m, int fd)
+static int parse_credentials(int fd, struct cred_set **ret, struct err *e)
+{
+	_free_ char *text = NULL;
+	size_t n = 0;
+	int r = read_text(fd, FILE_MAX, &text, &n);
+
+	if (r < 0)
+		return err_errno(e, r, "cannot read the credentials");
+	r = cred_file_split(text, n, &n);
+	if (r < 0)
+		return err_errno(e, r, "the credentials are not understood");
+	return cred_text_parse(text, n, ret, e);
+}
+
+/* With an error there are none: what they open is not opened, and no value goes anywhere. */
+static int on_credentials(struct proxy *p, const struct proxy_msg *m, int fd)
+{
+	struct cred_set *creds = NULL, *old = p->creds;
+	struct err e = { 0 };
+	struct proxy_msg a = { .type = PROXY_APPLIED };
+	int r = parse_credentials(fd, &creds, &e);
+
+	flow_credentials(p, creds);
+	p->creds = creds;
+	(void)cred_set_free(old);
+	flow_policy_changed(p);
+	keeper_forget_leaves(p->keeper);
+	a.applied.number = m->number;
+	a.applied.code = r;
+	a.applied.text = e.msg;
+	return tell(&a);
+}
+
+static int on_marks(struct proxy *p, const struct proxy_msg *m)
+{
+	struct leak_set *marks = calloc(1, sizeof(*marks)), *old = p->marks;
+	int r = marks ? leak_set_parse(marks, m->marks.p, m->marks.n) : -ENOMEM;
+
+	if (r < 0) {
+		free(marks);
+		return r == -ENOMEM ? r : -EPROTO;
+	}
+	p->marks = marks;
+	if (old)
+		leak_set_done(old);
+	free(old);
+	return 0;
+}
+
+static int act(struct proxy *p, const struct proxy_msg *m, int *fd)
 {
 	const struct proxy_msg pong = { .type = PROXY_PONG, .number = m->number };
 
@@ -94,7 +152,19 @@ static int act(struct proxy *p, const struct proxy_msg *m, int fd)
 		p->have_config = true;
 		return route_config(p, &m->config);
 	case PROXY_POLICY:
-		return on_policy(p, m, fd);
+		return on_policy(p, m, *fd);
+	case PROXY_CREDENTIALS:
+		return on_credentials(p, m, *fd);
+	case PROXY_MARKS:
+		return on_marks(p, m);
+	case PROXY_KEEPER:
+		keeper_set(p->keeper, take_fd(fd));
+		return 0;
+	case PROXY_TRUST:
+		(void)fd_close(p->trust_fd);
+		p->trust_fd = take_fd(fd);
+		proxy_trust(p);
+		return 0;
 	case PROXY_PING:
 		return tell(&pong);
 	case PROXY_RESOLVER:
@@ -119,7 +189,7 @@ static int take(struct proxy *p, int sock, char from, int flags)
 		return -ECONNRESET;
 	if (proxy_parse(&m, from, p->message, (size_t)n, fd >= 0) != WIRE_OK)
 		return -EPROTO;
-	r = act(p, &m, fd);
+	r = act(p, &m, &fd);
 	return r < 0 && r != -EAGAIN ? r : 1;
 }
 

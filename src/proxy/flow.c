@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "proxy/accept.h"
 #include "proxy/http-flow.h"
+#include "proxy/open.h"
 #include "proxy/peek.h"
 
 enum {
@@ -105,6 +106,7 @@ static void finish(struct flow *f)
 		return;
 	f->dead = true;
 	http_done(f);
+	open_done(f);
 	if (f->id)
 		flow_receipt_end(f, RK_TCP, f->id, f->was_up + f->up.moved,
 				 f->was_down + f->down.moved, f->started);
@@ -288,7 +290,25 @@ static enum first classify(struct flow *f, size_t n, size_t new, struct hello *h
 	return new ? peek_first(f->p->relay.scratch, n, h) : FIRST_RAW;
 }
 
-/* TLS, late. False: it is refused. */
+static void open_tls(struct flow *f, const char *note)
+{
+	const char *why;
+
+	if (f->via == RV_NETWORK)
+		f->via = RV_TRANSPARENT;
+	if (!open_begin(f, &why))
+		refuse_tls(f, why, note);
+}
+
+/* Before there are credentials it was dialled; their connection is another. */
+static void late_open(struct flow *f, const char *note)
+{
+	loop_close(&f->p->loop, &f->server.watch);
+	side_init(&f->server, f);
+	open_tls(f, note);
+}
+
+/* TLS, late. False: it is not for the relay. */
 static bool late_tls(struct flow *f, const struct hello *h)
 {
 	char note[NOTE_MAX];
@@ -296,7 +316,11 @@ static bool late_tls(struct flow *f, const struct hello *h)
 
 	if (fault)
 		refuse_tls(f, fault, note);
-	return !fault;
+	else if (!f->server_spoke && open_wanted(f, &f->answer))
+		late_open(f, note);
+	else
+		return true;
+	return false;
 }
 
 /* A server of HTTP never speaks first, so if it has, this is something else. False: the relay is not for it. */
@@ -479,7 +503,7 @@ static void decide(struct flow *f)
 	};
 
 	f->answer = net_decide(f->p->policy, &q);
-	flow_timer(f, patience[f->answer.verdict]);
+	flow_timer(f, open_wanted(f, &f->answer) ? (uint32_t)HEAD_MS : patience[f->answer.verdict]);
 }
 
 static void begin_http(struct flow *f)
@@ -512,8 +536,8 @@ static void first_tls(struct flow *f, const struct hello *h)
 		refuse_tls(f, f->answer.reason, note);
 	else if (fault)
 		refuse_tls(f, fault, note);
-	else if (f->answer.verdict == NET_NEEDS_HTTP)
-		refuse_tls(f, "cannot-inspect", "its rules speak of requests, and TLS hides them");
+	else if (open_wanted(f, &f->answer))
+		open_tls(f, note);
 	else
 		allow(f, RK_TLS, note);
 }
@@ -590,7 +614,7 @@ static const struct {
 	[FLOW_FIRST] = { first, first_late }, [FLOW_RECEIPT] = { nothing, nothing },
 	[FLOW_DIAL] = { nothing, nothing },   [FLOW_LATE] = { late, late_more },
 	[FLOW_RELAY] = { relay, nothing },    [FLOW_HTTP] = { http_run, http_late },
-	[FLOW_TELL] = { tell, flow_end },
+	[FLOW_OPEN] = { nothing, open_late }, [FLOW_TELL] = { tell, flow_end },
 };
 
 static void on_timer(uv_timer_t *t)
@@ -732,7 +756,7 @@ static struct net_answer judge(struct flow *f)
 		if (a.verdict == NET_DENY)
 			y = a;
 	}
-	if (y.verdict == NET_NEEDS_HTTP && !f->http) {
+	if (y.verdict == NET_NEEDS_HTTP && !f->http && !f->open) {
 		y.verdict = NET_DENY;
 		y.reason = "cannot-inspect";
 	}
@@ -754,8 +778,10 @@ static void reconsider(struct flow *f)
 		return;
 	y = judge(f);
 	f->answer = y;
-	if (y.verdict != NET_DENY)
+	if (y.verdict != NET_DENY) {
+		open_recheck(f);
 		return;
+	}
 	flow_receipt(f, &(struct flow_note) {
 				.kind = f->http ? RK_HTTP : RK_TCP,
 				.id = f->id,
@@ -772,5 +798,15 @@ void flow_policy_changed(struct proxy *p)
 	for (f = p->flows; f; f = next) {
 		next = f->next;
 		reconsider(f);
+	}
+}
+
+void flow_credentials(struct proxy *p, const struct cred_set *now)
+{
+	struct flow *f, *next;
+
+	for (f = p->flows; f; f = next) {
+		next = f->next;
+		open_credentials(f, now);
 	}
 }

@@ -9,6 +9,7 @@
  *            first bytes will still be looked at
  *   RELAY    bytes, both ways
  *   HTTP     requests, one at a time (http-flow.h)
+ *   OPEN     TLS that we open (open.h)
  *   TELL     the last bytes to the client, then the end */
 #include "proxy/dial.h"
 #include "proxy/proxy.h"
@@ -21,6 +22,7 @@ enum flow_state {
 	FLOW_LATE,
 	FLOW_RELAY,
 	FLOW_HTTP,
+	FLOW_OPEN,
 	FLOW_TELL,
 	FLOW_STATES
 };
@@ -28,6 +30,7 @@ enum flow_state {
 enum { FLOW_SAID_MAX = 32 };
 
 struct http;
+struct open;
 
 struct flow {
 	struct again again; /* first */
@@ -50,6 +53,7 @@ struct flow {
 	struct dial *dial;
 	void (*dialled)(struct flow *f, struct dial_result *r);
 	struct http *http;
+	struct open *open;
 	uint64_t id;               /* of the receipt that allowed it; 0: none */
 	uint64_t started;          /* milliseconds */
 	uint64_t was_up, was_down; /* bytes of pumps that were set up anew since */
@@ -61,6 +65,8 @@ struct flow {
 /* A connection that was accepted: fd is taken over, dst is where it went. */
 void flow_new(struct proxy *p, int fd, const uint8_t dst[4], uint16_t port);
 void flow_policy_changed(struct proxy *p);
+/* Credentials become these; those of before are still there. */
+void flow_credentials(struct proxy *p, const struct cred_set *now);
 
 /* ---- for http-flow.c ---- */
 struct flow_note {

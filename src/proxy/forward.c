@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/text.h"
+#include "proxy/open.h"
 
 static const char established[] = "HTTP/1.1 200 Connection established\r\n\r\n";
 
@@ -88,7 +89,7 @@ static bool tunnel(struct flow *f, const struct http_head *head)
 		http_deny(f, &f->answer);
 		return false;
 	}
-	if (f->answer.verdict == NET_NEEDS_HTTP) {
+	if (open_wanted(f, &f->answer)) {
 		inspected_tunnel(f);
 		return false;
 	}

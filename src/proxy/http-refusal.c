@@ -126,7 +126,7 @@ static void body_text(struct wr *w, const struct http_refusal *r, const char *fi
 	put_line(w, "", r->detail);
 	if (r->rule && r->rule[0])
 		put_line(w, "The rule that decided: ", r->rule);
-	else if (r->status == 403)
+	else if (r->status == 403 && !r->first)
 		put(w, "No rule allows it.\n");
 	put_line(w, "A human can allow it on the host with:  ", r->remedy);
 	if (r->status == 403)
@@ -144,9 +144,9 @@ size_t http_refusal(const struct http_refusal *r, char *p, size_t max)
 	if (kinds[k].status != r->status)
 		return 0;
 	if (r->json)
-		body_json(&body, r, kinds[k].first);
+		body_json(&body, r, r->first ? r->first : kinds[k].first);
 	else
-		body_text(&body, r, kinds[k].first);
+		body_text(&body, r, r->first ? r->first : kinds[k].first);
 	if (!wr_ok(&body))
 		return 0;
 	put(&w, "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", r->status,

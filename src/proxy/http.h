@@ -88,6 +88,7 @@ void http_body_take(struct http_bodyscan *s, size_t n);
 /* A refusal, as text or, if the request's Accept prefers application/json, as JSON. status 400, 403, 413, 421, 431, 502, 503, 504. */
 struct http_refusal {
 	uint16_t status;
+	const char *first; /* instead of the line that status stands for; NULL */
 	const char *host;
 	uint16_t port;
 	const char *method, *path, *rule, *reason, *sandbox;

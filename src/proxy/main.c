@@ -22,6 +22,8 @@
 #include "proxy/control.h"
 #include "proxy/dns-serve.h"
 #include "proxy/dropped.h"
+#include "proxy/keeper.h"
+#include "proxy/pool.h"
 #include "proxy/resolve.h"
 #include "proxy/seal.h"
 
@@ -59,6 +61,11 @@ static void audit_room(void *arg)
 	accept_room(arg);
 }
 
+static void keeper_says(void *arg, const char *line)
+{
+	control_say(arg, "%s", line);
+}
+
 static int open_all(struct proxy *p, struct err *e)
 {
 	int r;
@@ -66,6 +73,11 @@ static int open_all(struct proxy *p, struct err *e)
 	r = loop_open(&p->loop);
 	if (r == 0)
 		r = resolver_new(&p->loop, &p->resolver);
+	p->trust_fd = -1;
+	if (r == 0)
+		r = keeper_new(&p->loop, keeper_says, p, &p->keeper);
+	if (r == 0)
+		r = pool_new(p, &p->pool);
 	if (r < 0)
 		return err_errno(e, r, "cannot make the event loop");
 	r = control_orders(p, e);

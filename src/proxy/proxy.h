@@ -1,5 +1,7 @@
 #pragma once
 /* What the files of bac-proxy share: one proxy, for one sandbox. */
+#include "base/leak.h"
+#include "policy/cred.h"
 #include "policy/net.h"
 #include "proxy/loop.h"
 #include "proxy/names.h"
@@ -7,7 +9,10 @@
 #include "proxy/relay.h"
 #include "wire/proxy.h"
 
+struct keeper;
+struct pool;
 struct resolver;
+struct tls;
 struct flow;
 struct dropped;
 struct dns_server;
@@ -49,6 +54,12 @@ struct proxy {
 	struct upstream upstream;
 	struct net_policy *policy; /* NULL: denies */
 	bool have_config, have_policy;
+	struct cred_set *creds; /* NULL: none */
+	struct leak_set *marks; /* NULL: none */
+	struct keeper *keeper;
+	struct pool *pool;
+	struct tls *tls; /* NULL: nothing was opened yet */
+	int trust_fd;    /* -1: none */
 	struct names *names;
 	struct receipts *receipts;
 	struct resolver *resolver;

@@ -11,6 +11,7 @@
 #include "base/rdwr.h"
 #include "base/text.h"
 #include "proxy/chan-priv.h"
+#include "proxy/hello.h"
 
 enum {
 	RECORD_MAX = 16 * 1024,
@@ -578,6 +579,15 @@ int tls_serve(struct chan *c, const struct tls_leaf *leaf, const char *proto)
 	t->may_go = true;
 	chan_again(c);
 	return 0;
+}
+
+void tls_refuse(struct chan *c)
+{
+	uint8_t bytes[7];
+	const size_t n = hello_alert(bytes);
+
+	if (buf_add(&c->wire, bytes, n) == 0)
+		chan_send(c);
 }
 
 static bool use_identity(const struct tls *t, struct conn *k, const struct host *host)

@@ -38,6 +38,8 @@ struct chan *tls_server(struct tls *t, struct loop *l, int fd, const char *scope
 bool tls_offers(const struct chan *c, const char *proto);
 /* Go on with the handshake, with this certificate (copied) and, if the client offers it, this protocol. 0, -ENOMEM, -EINVAL. */
 int tls_serve(struct chan *c, const struct tls_leaf *leaf, const char *proto) _must_check_;
+/* In TLS_HELLO: an alert instead. */
+void tls_refuse(struct chan *c);
 
 struct ssl_session_st;
 /* Towards a server. *session: NULL or a session to resume, and the place where a new one is put while the chan lives; the owner frees it. */

@@ -8,6 +8,7 @@
  *
  * Rules of calls. A half may be called from within its own call into xchg (re-entrancy): it must leave its own state in order before it calls. After end(), fail() or
  * cancel() of a half, and after xchg_*_gone(), the half and the exchange never speak again; each frees its own. */
+#include "proxy/chan.h"
 #include "proxy/head.h"
 
 struct xchg;
