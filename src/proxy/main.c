@@ -26,6 +26,7 @@
 #include "proxy/pool.h"
 #include "proxy/resolve.h"
 #include "proxy/seal.h"
+#include "proxy/tls.h"
 
 static int begin(struct proxy *p, struct err *e)
 {
@@ -70,6 +71,7 @@ static int open_all(struct proxy *p, struct err *e)
 {
 	int r;
 
+	tls_prepare();
 	r = loop_open(&p->loop);
 	if (r == 0)
 		r = resolver_new(&p->loop, &p->resolver);

@@ -16,6 +16,9 @@ enum tls_state {
 	TLS_FAILED,
 };
 
+/* Before the seal: what OpenSSL needs the first time, and is not permitted later. */
+void tls_prepare(void);
+
 /* What all connections of a process share. Made at the first use: it takes a megabyte or two. */
 struct tls;
 int tls_new(struct tls **ret) _must_check_;
