@@ -4,7 +4,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-enum { KEY = 99 };
+static const uint64_t key = 0x9e3779b97f4a7c15;
 
 static struct leak_set set_of(const uint8_t *p, size_t n)
 {
@@ -12,7 +12,7 @@ static struct leak_set set_of(const uint8_t *p, size_t n)
 	struct leak_set s;
 
 	check(v);
-	check(leak_set_init(&s, KEY, v, leak_marks(KEY, "x", p, n, v, LEAK_FORMS_MAX)) == 0);
+	check(leak_set_init(&s, key, v, leak_marks(key, "x", p, n, v, LEAK_FORMS_MAX)) == 0);
 	return s;
 }
 

@@ -26,7 +26,7 @@ enum {
 	DOOR_JOBS_MAX = 64,            /* detached jobs remembered by one supervisor */
 	DOOR_JOB_RING = 256 * 1024,    /* output kept of each */
 	DOOR_COMMAND_MAX = 511,        /* a job's command line, cut, in a JOB message */
-	SHARE_MSG_MAX = 64 * 1024,  /* one message between a supervisor and its workspace server */
+	SHARE_MSG_MAX = 192 * 1024, /* one message between a supervisor and its workspace server */
 	SHARE_RULES_MAX = 512,      /* path rules of one workspace server */
 	SHARE_REFUSALS_MAX = 16,    /* REFUSED messages in a second; the rest is counted */
 	PROXY_FLOWS_MAX = 12000,    /* connections of one sandbox through the proxy */

@@ -48,7 +48,8 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(idle_ms)     /* stop after this long without use; 0: never */ \
 	X(network)     /* 1: there is a network device, and all that belongs to it */ \
 	X(audit_file)  /* bytes of one file of receipts */ \
-	X(audit_total) /* and of all of a sandbox's */
+	X(audit_total) /* and of all of a sandbox's */ \
+	X(leak_refuse) /* 1: what holds a secret is not let out; else it is only told */
 
 /* NULL-terminated lists of texts. */
 #define ORDER_LISTS(X) \

@@ -67,6 +67,11 @@ static void put_body(struct wr *w, const struct share_msg *m)
 		break;
 	case SHARE_START:
 		break;
+	case SHARE_MARKS:
+		wr_u8(w, m->marks.refuse);
+		wr_be32(w, m->marks.n);
+		wr_bytes(w, m->marks.p, m->marks.n);
+		break;
 	case SHARE_ANSWER:
 		wr_be32(w, (uint32_t)m->answer.code);
 		put_cut(w, m->answer.text, WIRE_TEXT_MAX);
@@ -120,6 +125,17 @@ static void get_rules(struct rd *r, struct share_rules *ret)
 	}
 }
 
+static void get_marks(struct rd *r, struct share_marks *ret)
+{
+	const uint8_t refuse = rd_u8(r);
+
+	ret->refuse = refuse;
+	ret->n = rd_be32(r);
+	ret->p = rd_take(r, ret->n);
+	if (refuse > 1)
+		r->bad = true;
+}
+
 static void get_refused(struct rd *r, struct share_refused *ret)
 {
 	ret->kind = rd_u8(r);
@@ -128,7 +144,7 @@ static void get_refused(struct rd *r, struct share_refused *ret)
 	ret->path = rd_str(r, WIRE_PATH_MAX);
 	ret->rule = rd_str(r, WIRE_PATH_MAX);
 	ret->op = rd_str(r, WIRE_NAME_MAX);
-	if (ret->kind != SHARE_HIDE && ret->kind != SHARE_PROTECT)
+	if (!ret->kind || ret->kind == SHARE_ALLOW || ret->kind > SHARE_LEAK_REFUSED)
 		r->bad = true;
 }
 
@@ -155,6 +171,9 @@ static void get_body(struct rd *r, struct share_msg *ret)
 		get_rules(r, &ret->rules);
 		break;
 	case SHARE_START:
+		break;
+	case SHARE_MARKS:
+		get_marks(r, &ret->marks);
 		break;
 	case SHARE_ANSWER:
 		ret->answer.code = (int32_t)rd_be32(r);

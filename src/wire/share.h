@@ -14,6 +14,7 @@ enum share_from { FROM_SUPERVISOR = 1, FROM_WORKSPACE = 2 };
 	X(REMOVE, 2, FROM_SUPERVISOR, 0) \
 	X(RULES, 3, FROM_SUPERVISOR, 0) \
 	X(START, 4, FROM_SUPERVISOR, 0) \
+	X(MARKS, 5, FROM_SUPERVISOR, 0) \
 	X(ANSWER, 64, FROM_WORKSPACE, 0) \
 	X(REFUSED, 65, FROM_WORKSPACE, 0) \
 	X(CHANGED, 66, FROM_WORKSPACE, 0)
@@ -27,6 +28,8 @@ enum share_type {
 enum { SHARE_RO = 1, SHARE_FILE = 2, SHARE_FLAGS = 3 };
 
 enum share_rule_kind { SHARE_HIDE = 1, SHARE_PROTECT = 2, SHARE_ALLOW = 3 };
+/* What a REFUSED may be besides HIDE and PROTECT: a secret was in what the guest wrote. LEAK: it is written, and told. */
+enum share_leak_kind { SHARE_LEAK = 4, SHARE_LEAK_REFUSED = 5 };
 
 struct share_rule {
 	uint8_t kind; /* enum share_rule_kind */
@@ -44,17 +47,23 @@ struct share_rules {
 	struct share_rule v[SHARE_RULES_MAX];
 };
 
+struct share_marks {
+	bool refuse; /* a write that holds a secret: EACCES, else it is only told */
+	uint32_t n;
+	const uint8_t *p; /* a leak_set (base/leak.h) */
+};
+
 struct share_answer {
 	int32_t code;     /* 0 or -errno */
 	const char *text; /* what went wrong, may be empty */
 };
 
 struct share_refused {
-	uint8_t kind;     /* SHARE_HIDE or SHARE_PROTECT */
+	uint8_t kind;     /* SHARE_HIDE, SHARE_PROTECT, SHARE_LEAK, SHARE_LEAK_REFUSED */
 	uint32_t share;   /* its id */
 	uint32_t dropped; /* refusals since the last message that were not told */
 	const char *path; /* relative to the share */
-	const char *rule; /* the pattern that decided */
+	const char *rule; /* the pattern that decided; LEAK: the name of the secret */
 	const char *op;   /* what the guest wanted, one word */
 };
 
@@ -66,6 +75,7 @@ struct share_msg {
 		struct share_add add;
 		uint32_t remove; /* id */
 		struct share_rules rules;
+		struct share_marks marks;
 		struct share_answer answer;
 		struct share_refused refused;
 		struct wire_changed changed; /* as it goes on to the guest */

@@ -30,6 +30,8 @@ static struct share_msg sample(uint8_t type)
 		s.rules.v[0] = (struct share_rule) { SHARE_HIDE, ".env" };
 		s.rules.v[1] = (struct share_rule) { SHARE_ALLOW, "*.pem" };
 	}
+	if (type == SHARE_MARKS)
+		s.marks = (struct share_marks) { true, 5, (const uint8_t *)"\0\1\2\3\4" };
 	if (type == SHARE_ANSWER)
 		s.answer = (struct share_answer) { .code = -ENOTDIR, .text = "no folder" };
 	if (type == SHARE_REFUSED)
@@ -68,6 +70,9 @@ static void same(const struct share_msg *a, const struct share_msg *b)
 			check(a->rules.v[i].kind == b->rules.v[i].kind &&
 			      streq(a->rules.v[i].pattern, b->rules.v[i].pattern));
 	}
+	if (a->type == SHARE_MARKS)
+		check(a->marks.refuse == b->marks.refuse && a->marks.n == b->marks.n &&
+		      memcmp(a->marks.p, b->marks.p, a->marks.n) == 0);
 	if (a->type == SHARE_ANSWER)
 		check(a->answer.code == b->answer.code && streq(a->answer.text, b->answer.text));
 	if (a->type == SHARE_CHANGED)
@@ -144,7 +149,7 @@ static void values(void)
 	check(share_parse(&back, FROM_WORKSPACE, bytes, put(&m), 0) == WIRE_E_MALFORMED);
 
 	m = sample(SHARE_START);
-	m.type = 5;
+	m.type = 6;
 	n = put(&m);
 	check(share_parse(&back, FROM_SUPERVISOR, bytes, n, 0) == WIRE_E_MALFORMED);
 	check(share_parse(&back, FROM_SUPERVISOR, bytes, SHARE_MSG_MAX + 1, 0) == WIRE_E_TOO_LARGE);

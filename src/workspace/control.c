@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/err.h"
+#include "base/leak.h"
 #include "io/fd.h"
 #include "policy/path-file.h"
 
@@ -30,7 +31,10 @@ static int answer(struct control *c, uint32_t seq, int code, const char *text)
 	return send_msg(c, &a, 0);
 }
 
-static const uint8_t kinds[] = { [PATH_PROTECT] = SHARE_PROTECT, [PATH_HIDE] = SHARE_HIDE };
+static const uint8_t kinds[] = { [PATH_PROTECT] = SHARE_PROTECT,
+				 [PATH_HIDE] = SHARE_HIDE,
+				 [FS_LEAK] = SHARE_LEAK,
+				 [FS_LEAK_REFUSED] = SHARE_LEAK_REFUSED };
 
 /* A guest may be refused as often as it likes; the log is not filled by it, and never waited for. */
 static void refused(void *arg, const struct fs_refusal *r)
@@ -181,11 +185,23 @@ static int on_start(struct control *c, struct err *e)
 	return 0;
 }
 
+static int on_marks(struct control *c, struct err *e)
+{
+	struct leak_set s;
+	int r = have_fs(c, e);
+
+	if (r < 0)
+		return r;
+	r = leak_set_parse(&s, c->m.marks.p, c->m.marks.n);
+	if (r < 0)
+		return err_errno(e, r, "cannot take the marks of secrets");
+	fs_marks(c->fs, &s, c->m.marks.refuse);
+	return 0;
+}
+
 static int (*const acts[])(struct control *c, struct err *e) = {
-	[SHARE_ADD] = on_add,
-	[SHARE_REMOVE] = on_remove,
-	[SHARE_RULES] = on_rules,
-	[SHARE_START] = on_start,
+	[SHARE_ADD] = on_add,     [SHARE_REMOVE] = on_remove, [SHARE_RULES] = on_rules,
+	[SHARE_START] = on_start, [SHARE_MARKS] = on_marks,
 };
 
 /* c->m was parsed: its type is one of the supervisor's. */

@@ -2,6 +2,7 @@
 /* The file system as its own parts see it, and the call: one request on its way through. */
 #include <sys/stat.h>
 
+#include "base/leak.h"
 #include "workspace/dirbuf.h"
 #include "workspace/dircache.h"
 #include "workspace/fs.h"
@@ -58,6 +59,8 @@ struct fs {
 	struct ruling_links ruled;
 	struct alias *aliases; /* ALIAS_MAX of them, made when first needed */
 	size_t n_aliases;
+	struct leak_set marks; /* none: nothing is looked for */
+	bool marks_refuse;
 	struct node *root;
 	uint64_t devs[FS_DEVS]; /* attr.c */
 	unsigned n_devs;

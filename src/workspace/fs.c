@@ -309,6 +309,7 @@ struct fs *fs_free(struct fs *f)
 	node_table_done(&f->nodes);
 	dirbuf_done(&f->dirbufs);
 	alias_drop(f, NULL);
+	leak_set_done(&f->marks);
 	free(f->ruled.slot);
 	free(f);
 	return NULL;

@@ -20,15 +20,19 @@
 #define FS_IOV_MAX   1024U      /* pieces of one request, in or out */
 
 struct fs;
+struct leak_set;
 struct path_rules;
+
+/* Kinds of a refusal besides those of rules: a secret was written, or was not. */
+enum { FS_LEAK = 16, FS_LEAK_REFUSED };
 
 /* A request of the guest's that a path rule refused. The texts live until the callback returns. */
 struct fs_refusal {
-	uint8_t kind; /* enum path_rule_kind */
+	uint8_t kind; /* enum path_rule_kind, FS_LEAK, FS_LEAK_REFUSED */
 	uint32_t share;
 	const char *path; /* below the share, real names, no leading slash */
-	const char *rule;
-	const char *op; /* "OPEN", "RENAME", ... */
+	const char *rule; /* FS_LEAK: the name of the secret */
+	const char *op;   /* "OPEN", "RENAME", ... */
 };
 
 /* Something that the host changed in a folder that the guest has listed. */
@@ -88,6 +92,9 @@ bool fs_completed(struct fs *f, void **ret_token, size_t *ret_len);
 int fs_share_add(struct fs *f, uint32_t id, unsigned flags, int fd, const char *path);
 /* Whatever was reached through it answers ESTALE from now on, its descriptors are closed. -ENOENT. */
 int fs_share_remove(struct fs *f, uint32_t id);
+
+/* Secrets that are looked for in what the guest writes, from now on; s is taken over, and empty then. refuse: such a write gets EACCES; else it is told only, once for each open file. */
+void fs_marks(struct fs *f, struct leak_set *s, bool refuse);
 
 /* For tests and the log: how full the tables are. */
 struct fs_counts {

@@ -93,6 +93,8 @@ static void end(struct handle_table *t, struct node_table *nodes, struct handle 
 	t->befores -= h->before != NULL;
 	free(h->before);
 	h->before = NULL;
+	free(h->marks);
+	h->marks = NULL;
 	if (h->prev)
 		h->prev->next = h->next;
 	else

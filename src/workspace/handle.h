@@ -7,6 +7,7 @@
 #include "workspace/node.h"
 
 struct dirbuf;
+struct marks_file;
 
 struct handle {
 	struct node *node;
@@ -14,6 +15,8 @@ struct handle {
 	struct dirbuf *buf;         /* of a directory: entries read ahead, or NULL (dirbuf.h) */
 	uint8_t *before; /* of a file that git reads: what it was when opened (gitguard.h) */
 	size_t before_len;
+	struct marks_file *
+		marks; /* of a file that was written while secrets are looked for: marks.c, on the heap */
 	uint64_t pos; /* of a directory: where the descriptor stands */
 	uint32_t index, gen, busy;
 	int fd;

@@ -8,6 +8,7 @@
 
 #include "workspace/gitguard.h"
 #include "workspace/late.h"
+#include "workspace/marks.h"
 #include "workspace/ops.h"
 
 #define COPY_MAX   (1U << 30) /* of one COPY_FILE_RANGE: the guest asks for the rest */
@@ -87,6 +88,9 @@ ssize_t op_write(struct fs *f, struct call *c)
 	if (c->room < sizeof(out))
 		return -ERANGE;
 	len = MIN(in->size, FS_MAX_WRITE);
+	r = marks_write(f, c, h, skip, len);
+	if (r < 0)
+		return r;
 	if (gitguard_minds(f, c->n)) {
 		r = write_judged(f, c, h, skip, len);
 	} else {
