@@ -44,6 +44,7 @@ struct plan {
 	const char **rules; /* the setting's, then the sandbox's own */
 	size_t n_rules;
 	uint64_t boot_ms, stop_ms, idle_ms;
+	bool leak_refuse;
 	bool kvm;
 };
 
@@ -74,7 +75,7 @@ static void plan_done(struct plan *p)
 
 static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
 {
-	_free_ char *qemu = NULL;
+	_free_ char *qemu = NULL, *leak = NULL;
 	int r;
 
 	r = setting_number(c->state, "vm.bootTimeout", &p->boot_ms, e);
@@ -86,6 +87,9 @@ static int plan_settings(struct ctx *c, struct plan *p, struct err *e)
 		r = setting_get(c->state, "vm.machine", &p->machine, NULL, e);
 	if (r == 0)
 		r = setting_get(c->state, "vm.qemu", &qemu, NULL, e);
+	if (r == 0)
+		r = setting_get(c->state, "secrets.onLeak", &leak, NULL, e);
+	p->leak_refuse = streq(leak, "refuse");
 	return r < 0 ? r : vm_find_qemu(qemu, &p->qemu, e);
 }
 
@@ -251,6 +255,7 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.network = !b->no_network,
 				.audit_file = p->audit_file,
 				.audit_total = p->audit_total,
+				.leak_refuse = p->leak_refuse,
 				.connect = p->connect,
 				.n_connect = (uint32_t)p->n_connect,
 				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,

@@ -22,6 +22,8 @@ const struct setting settings[] = {
 	{ "sandbox.idleTimeout", SET_MS, "30m",
 	  "stop a sandbox that nobody uses after this; 0: never" },
 	{ "sandbox.stopTimeout", SET_MS, "10s", "how long an orderly stop may take" },
+	{ "secrets.onLeak", SET_TEXT, "flag",
+	  "a secret in what leaves a sandbox (files, output, copies): flag (log it) or refuse" },
 	{ "template.mirror", SET_TEXT, "",
 	  "Debian mirror for 'bac template build'; empty: the host's" },
 	{ "template.suite", SET_TEXT, "trixie", "Debian suite for 'bac template build'" },
@@ -88,6 +90,7 @@ static const struct {
 	const char *words[5];
 } choices[] = {
 	{ "vm.accel", { "auto", "kvm", "tcg" } },
+	{ "secrets.onLeak", { "flag", "refuse" } },
 	{ "vm.machine", { "microvm", "q35" } },
 };
 

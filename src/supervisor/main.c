@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/marks.h"
 #include "supervisor/net.h"
 #include "supervisor/share.h"
 #include "supervisor/sup.h"
@@ -251,6 +252,7 @@ int main(void)
 		fail(&s, &e);
 	sup_jobs_free(&s);
 	sup_shares_free(&s);
+	sup_marks_free(&s);
 	sup_net_free(&s);
 	slog_free(s.log);
 	wire_order_done(&s.order);

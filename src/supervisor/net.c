@@ -271,7 +271,31 @@ void sup_net_refused(struct sup *s, const struct share_refused *m, const char *p
 			     .path = path,
 			     .rule = m->rule,
 			     .reason = m->kind == SHARE_HIDE ? "hidden" : "protected" };
+	char secret[WIRE_NAME_MAX + 16];
 
+	if (m->kind == SHARE_LEAK || m->kind == SHARE_LEAK_REFUSED) {
+		(void)snprintf(secret, sizeof(secret), "secret: %.63s", m->rule);
+		r.allowed = m->kind == SHARE_LEAK;
+		r.rule = "";
+		r.reason = "secret-written";
+		r.note = secret;
+	}
+	if (s->net)
+		send_receipt(s, &r);
+}
+
+void sup_net_leaked(struct sup *s, bool copy, const char *what, const char *name, bool refused)
+{
+	char secret[WIRE_NAME_MAX + 16];
+	const struct receipt r = { .event = RECEIPT_DECISION,
+				   .kind = RK_SANDBOX,
+				   .allowed = !refused,
+				   .method = copy ? "COPY" : "EXEC",
+				   .path = what,
+				   .reason = copy ? "secret-copied" : "secret-printed",
+				   .note = secret };
+
+	(void)snprintf(secret, sizeof(secret), "secret: %.63s", name);
 	if (s->net)
 		send_receipt(s, &r);
 }

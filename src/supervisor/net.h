@@ -23,6 +23,9 @@ void sup_net_client_gone(struct client *c);
  * written now is lost: nothing waits for it. */
 void sup_net_refused(struct sup *s, const struct share_refused *m, const char *path);
 
+/* What a stream carried out of the guest: a secret of that name. copy: what is a path, else a command. refused: it was cut there. */
+void sup_net_leaked(struct sup *s, bool copy, const char *what, const char *name, bool refused);
+
 /* The last thing that went wrong and was mended, for people; "" if there was none. */
 const char *sup_net_remark(const struct sup *s);
 

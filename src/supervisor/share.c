@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/marks.h"
 #include "supervisor/net.h"
 #include "sys/cage.h"
 #include "wire/share.h"
@@ -146,6 +147,15 @@ static int tell_remove(struct sup *s, struct share *h)
 	return tell(s, &m, -1);
 }
 
+int sup_share_marks(struct sup *s, const uint8_t *p, size_t n, bool refuse)
+{
+	const struct share_msg m = { .type = SHARE_MARKS,
+				     .seq = ++s->share_seq,
+				     .marks = { refuse, (uint32_t)n, p } };
+
+	return s->share_pid > 0 ? tell(s, &m, -1) : 0;
+}
+
 /* ---- words from the server ---- */
 
 /* One datagram. 1: there is none; -errno: the conversation is over. */
@@ -174,8 +184,12 @@ static void log_refusal(struct sup *s, const struct share_refused *m)
 	(void)snprintf(path, sizeof(path), "%s%s%s", h ? h->path : "?", *m->path ? "/" : "",
 		       m->path);
 	sup_net_refused(s, m, path);
-	slog_say(s->log, "workspace: refused %s of %s%s%s (%s %s)", m->op, h ? h->path : "?",
-		 *m->path ? "/" : "", m->path, m->kind == SHARE_HIDE ? "hide" : "protect", m->rule);
+	if (m->kind == SHARE_LEAK || m->kind == SHARE_LEAK_REFUSED)
+		slog_say(s->log, "workspace: the secret '%s' was %swritten into %s", m->rule,
+			 m->kind == SHARE_LEAK ? "" : "not ", path);
+	else
+		slog_say(s->log, "workspace: refused %s of %s (%s %s)", m->op, path,
+			 m->kind == SHARE_HIDE ? "hide" : "protect", m->rule);
 	if (m->dropped)
 		slog_say(s->log, "workspace: %u refusals more were not told one by one",
 			 m->dropped);
@@ -254,6 +268,7 @@ static void on_share(uv_poll_t *p, int status, int events)
 		else
 			on_answer(s, m.seq, &m.answer);
 	}
+	sup_marks_again(s);
 	if (r == -EPROTO)
 		over(s, "broke its protocol");
 	else if (r < 0)

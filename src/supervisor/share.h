@@ -18,6 +18,9 @@ void sup_shares_free(struct sup *s);
 
 /* The MOUNT of each share, and START, behind CONFIG. 0, -ENOBUFS, -ENOMEM. */
 int sup_share_config(struct sup *s) _must_check_;
+/* Marks of secrets (bytes of a leak_set) for the server. 0, -EAGAIN: not now; or another errno. */
+int sup_share_marks(struct sup *s, const uint8_t *p, size_t n, bool refuse) _must_check_;
+
 /* MOUNTED. False: it broke the protocol. */
 bool sup_share_mounted(struct sup *s, const struct wire_frame *f);
 

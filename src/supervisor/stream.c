@@ -3,7 +3,9 @@
  * The supervisor is no end of a stream: DATA and CREDIT pass as they are, so that client and guest govern each
  * other and at most a window for each channel is ever held here. It keeps the books of both, because either may
  * lie: the guest to fill our memory, a client to fill the guest's. */
-#include "supervisor/sup.h"
+#include <stdio.h>
+
+#include "supervisor/marks.h"
 
 static struct stream *find(struct sup *s, uint32_t id)
 {
@@ -59,6 +61,7 @@ static void stream_end(struct sup *s, struct stream *st)
 	s->streams[i] = s->streams[--s->n_streams];
 	if (st->client)
 		st->client->streams--;
+	sup_marks_stream_free(st);
 	free(st);
 	sup_use_changed(s);
 }
@@ -93,17 +96,60 @@ void sup_stream_orphan(struct sup *s, struct stream *st)
 
 /* ---- from the guest ---- */
 
+/* To who listens. */
+static void pass(struct sup *s, struct stream *st, uint8_t chan, const uint8_t *p, size_t n)
+{
+	const struct wire_frame f = {
+		.stream = st->id, .type = WIRE_DATA, .chan = chan, .data = p, .len = (uint32_t)n
+	};
+
+	if (st->job)
+		sup_job_data(s, st, &f);
+	else if (st->client)
+		sup_client_frame(st->client, st->client_id, WIRE_DATA, chan, p, n);
+}
+
+/* It carries a secret: who listens is told, and hears no more of it. */
+static void cut(struct sup *s, struct stream *st, const char *name)
+{
+	char why[256];
+	const struct wire_exit x = { .how = EXIT_REFUSED, .code = 125, .text = why };
+
+	(void)snprintf(why, sizeof(why),
+		       "stopped: its output holds the value of the secret '%.63s' (the setting "
+		       "secrets.onLeak is 'refuse')",
+		       name);
+	if (st->job)
+		sup_job_exit(s, st, &x);
+	else if (st->client)
+		sup_client_exit(st->client, st->client_id, &x);
+	st->job = NULL;
+	sup_stream_orphan(s, st);
+}
+
 static bool guest_data(struct sup *s, struct stream *st, const struct wire_frame *f)
 {
+	const char *name;
+
 	if (f->chan == 0 || !wire_flow_came(&st->flow[f->chan], f->len))
 		return false;
-	if (st->job)
-		sup_job_data(s, st, f);
-	else if (st->client)
-		sup_client_frame(st->client, st->client_id, WIRE_DATA, f->chan, f->data, f->len);
-	else
+	if (!st->job && !st->client) {
 		give_credit(s, st, f->chan, wire_flow_passed(&st->flow[f->chan], f->len, false));
+		return true;
+	}
+	name = sup_marks_data(s, st, f->chan, f->data, f->len, pass);
+	if (name)
+		cut(s, st, name);
 	return true;
+}
+
+/* Its end follows what waits. */
+static void flush(struct sup *s, struct stream *st)
+{
+	uint8_t chan;
+
+	for (chan = 1; chan <= 2; chan++)
+		sup_marks_end(s, st, chan, pass);
 }
 
 static bool guest_credit(struct stream *st, const struct wire_frame *f)
@@ -123,6 +169,7 @@ static bool guest_exit(struct sup *s, struct stream *st, const struct wire_frame
 
 	if (wire_exit_parse(&x, f) != WIRE_OK)
 		return false;
+	flush(s, st);
 	if (st->job)
 		sup_job_exit(s, st, &x);
 	else if (st->client)
@@ -146,6 +193,8 @@ bool sup_stream_from_guest(struct sup *s, const struct wire_frame *f)
 		return guest_exit(s, st, f);
 	case WIRE_EOF:
 	case WIRE_STARTED:
+		if (f->type == WIRE_EOF)
+			flush(s, st);
 		if (st->client && !st->job)
 			sup_client_frame(st->client, st->client_id, f->type, f->chan, f->data,
 					 f->len);
@@ -186,10 +235,30 @@ static const char *closed_because(const struct sup *s)
 	return s->state == STATE_RUNNING ? NULL : "the sandbox is stopping";
 }
 
+/* What a stream is, for the log: the command, or the path. */
+struct what {
+	const struct wire_exec *exec; /* or NULL */
+	const struct wire_copy *copy;
+};
+
+static void describe(struct stream *st, const struct what *w)
+{
+	size_t n = 0;
+	uint32_t i;
+
+	st->copy = !w->exec;
+	if (st->copy)
+		(void)snprintf(st->what, sizeof(st->what), "%s", w->copy->path);
+	for (i = 0; !st->copy && i < w->exec->argc && n < sizeof(st->what) - 1; i++)
+		n += (size_t)snprintf(st->what + n, sizeof(st->what) - n, "%s%s", i ? " " : "",
+				      w->exec->argv[i]);
+}
+
 /* Hand a whole EXEC to the guest, or a COPY as it came. */
 static void open_stream(struct client *c, uint32_t id, enum wire_type type, const void *p, size_t n,
-			const struct wire_exec *x)
+			const struct what *w)
 {
+	const struct wire_exec *x = w->exec;
 	struct sup *s = c->sup;
 	const char *why = closed_because(s);
 	struct stream *st;
@@ -204,6 +273,7 @@ static void open_stream(struct client *c, uint32_t id, enum wire_type type, cons
 		refuse(c, id, "too many commands at once in this sandbox (256)");
 		return;
 	}
+	describe(st, w);
 	sup_guest_time(s);
 	if (!s->guest.open || wire_message_add(&s->guest.out, st->id, type, p, n) < 0) {
 		refuse(c, id, "the sandbox takes no more commands now; try again");
@@ -235,7 +305,8 @@ static bool client_exec(struct client *c, const struct wire_frame *f)
 	ans = wire_exec_parse(&x, buf_data(&c->gather), c->gather.n);
 	if (ans != WIRE_OK)
 		return false;
-	open_stream(c, f->stream, WIRE_EXEC, buf_data(&c->gather), c->gather.n, &x);
+	open_stream(c, f->stream, WIRE_EXEC, buf_data(&c->gather), c->gather.n,
+		    &(struct what) { .exec = &x });
 	wire_exec_done(&x);
 	buf_consume(&c->gather, c->gather.n);
 	return true;
@@ -247,7 +318,7 @@ static bool client_copy(struct client *c, const struct wire_frame *f)
 
 	if (sup_stream_of(c, f->stream) || wire_copy_parse(&m, f) != WIRE_OK)
 		return false;
-	open_stream(c, f->stream, f->type, f->data, f->len, NULL);
+	open_stream(c, f->stream, f->type, f->data, f->len, &(struct what) { .copy = &m });
 	return true;
 }
 

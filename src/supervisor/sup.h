@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "base/err.h"
+#include "base/leak.h"
 #include "supervisor/conn.h"
 #include "supervisor/log.h"
 #include "wire/flow.h"
@@ -28,12 +29,13 @@
 enum sup_event { SUP_EVENTS(X) EV_N };
 #undef X
 
-enum { SUP_CLIENT_STREAMS = 8 };
+enum { SUP_CLIENT_STREAMS = 8, SUP_WHAT_MAX = 160 };
 
 struct sup;
 struct job;
 struct share;
 struct netdoor;
+struct stream_marks;
 
 struct client {
 	struct conn conn;
@@ -53,6 +55,9 @@ struct stream {
 	uint32_t client_id;    /* its number there */
 	struct job *job;       /* if detached */
 	struct wire_flow flow[3];
+	char what[SUP_WHAT_MAX];       /* the command, or the path that is copied; cut */
+	bool copy, leaked;             /* a copy; a secret was seen in it */
+	struct stream_marks *marks[2]; /* of channels 1 and 2; NULL: nothing is looked for */
 };
 
 struct sup {
@@ -73,7 +78,10 @@ struct sup {
 	struct share *shares; /* parents first */
 	unsigned n_shares;
 	uint32_t next_share, share_seq;
-	struct netdoor *net; /* NULL: no network */
+	struct netdoor *net;   /* NULL: no network */
+	struct leak_set marks; /* of secrets that are not to leave the guest: marks.h */
+	uint8_t *marks_bytes;  /* the same, while the workspace server has not got them */
+	size_t marks_n;
 	uint64_t started_ns, started_real_ns, boot_ns;
 	struct conn guest, qmp;
 	uv_poll_t console, listener, clock_jump;
