@@ -388,21 +388,23 @@ static void tail_add(struct buf *tail, const char *p, size_t n)
 static bool drain(int fd, struct buf *keep, struct buf *tail)
 {
 	char b[4096];
+	bool more;
 
 	for (;;) {
 		ssize_t n = read(fd, b, sizeof(b));
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		if (n == 0)
-			return false;
+		more = n < 0 && errno == EAGAIN;
+		if (n <= 0)
+			break;
 		if (keep)
 			(void)!buf_add(keep, b, MIN((size_t)n, buf_space(keep)));
 		if (tail)
 			tail_add(tail, b, (size_t)n);
 	}
+	explicit_bzero(b, sizeof(b)); /* some programs print secrets */
+	return more;
 }
 
 /* Until the program ends; a grandchild that keeps a pipe open does not hold us. */
