@@ -162,7 +162,7 @@ static json_t *value_json(const char *value, size_t n)
 	return j;
 }
 
-json_t *entry_json(const struct store_entry *entry, const char *value, size_t n)
+static json_t *entry_json(const struct store_entry *entry, const char *value, size_t n)
 {
 	json_t *meta = json_loads(entry->meta ? entry->meta : "{}", 0, NULL);
 	json_t *j = value ? value_json(value, n)

@@ -8,14 +8,12 @@
 /* jansson gives its memory back wiped from here on: what it frees may have been a value. */
 void entry_wipe_json(void);
 
-/* As it is kept: {"how", "value" (base64) or "source" and "refresh", "created", "meta", and for a value "masked"}. NULL on lack of memory. */
-json_t *entry_json(const struct store_entry *entry, const char *value, size_t n);
-/* And back. ret_value NULL: the value is not wanted. 0, -EINVAL (no message: the caller knows what is damaged), -ENOMEM. */
+/* From what is kept: {"how", "value" (base64) or "source" and "refresh", "created", "meta", and for a value "masked"}. ret_value NULL: the value is not wanted. 0, -EINVAL (no message: the caller knows what is damaged), -ENOMEM. */
 int entry_read(const char *key, const json_t *j, struct store_entry *ret, char **ret_value,
 	       size_t *ret_n) _must_check_;
 /* All of an object, sorted by key. */
 int entry_read_all(const json_t *entries, struct store_entry **ret, size_t *ret_n) _must_check_;
-/* What an entry that is put takes over from the one that it replaces; NULL: there was none. */
+/* An entry as it is kept. What it does not say (meta, created) it takes over from the one that it replaces; before NULL: there was none. NULL on lack of memory. */
 json_t *entry_merge(const struct store_entry *entry, const char *value, size_t n,
 		    const json_t *before);
 /* Frees a text that jansson made, wiped. */
