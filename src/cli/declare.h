@@ -1,0 +1,32 @@
+#pragma once
+/* Which credentials a kit, or a file of --credentials, wants to use: the `credentials` list of a kit's specification, version 2.
+ *
+ * What is declared is a wish: each service at each host needs the user's approval (cli/approve.h) before anything is put on a request there. */
+#include "cli/yaml.h"
+#include "policy/cred.h"
+
+enum { DECLARE_MAX = 64, DECLARE_USES_MAX = 256 };
+
+struct declared {
+	const char *service;
+	const char *env; /* set to "proxy-managed" where there is a secret, or NULL */
+	bool required; /* without a secret requests to its hosts are refused, rather than let through bare */
+	struct cred_use *
+		v; /* patterns: kind, resource (canonical), header, format, username, placeholders, path, fields */
+	size_t n;
+};
+
+struct declarations {
+	char *origin; /* "file:NAME", "kit:NAME" */
+	struct declared *v;
+	size_t n;
+	bool files;         /* it has a credentialFile, which is not built yet */
+	struct yaml source; /* that all borrows from */
+	char **texts;       /* and what was made of it */
+	size_t n_texts;
+};
+
+/* kind and name make the origin: "file", "a.yaml". 0; -EINVAL with line; -E2BIG; -ENOMEM. Hostile bytes are fine. */
+int declare_parse(const char *kind, const char *name, const char *text, size_t n,
+		  struct declarations *ret, struct err *e) _must_check_;
+void declare_done(struct declarations *d);

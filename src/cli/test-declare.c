@@ -1,0 +1,181 @@
+/* Declarations of credentials, and approvals: what is taken, and what is refused with its line. */
+#include <stdio.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "cli/approve.h"
+#include "cli/declare.h"
+#include "io/fd.h"
+#include "sys/dirs.h"
+
+static const char whole[] =
+	"credentials:\n"
+	"  - service: acme\n"
+	"    description: what for\n"
+	"    required: true\n"
+	"    apiKey:\n"
+	"      name: ACME_KEY\n"
+	"      proxyManaged: true\n"
+	"      inject:\n"
+	"        - {domain: API.acme.example, header: X-Acme-Key, format: 'key %s'}\n"
+	"        - {domain: '*.acme.example:8443', scheme: bearer}\n"
+	"        - {domain: git.acme.example, scheme: basic, username: token}\n"
+	"        - {domain: plain.acme.example, header: X-Key}\n"
+	"  - service: login\n"
+	"    oauth:\n"
+	"      tokenEndpoint: {host: auth.example, path: /oauth/token}\n"
+	"      resourceHosts: [api.example, '**.api.example']\n"
+	"      sentinels: {accessToken: access-sentinel, refreshToken: refresh-sentinel}\n"
+	"      responseFields: {expiresIn: lifetime}\n";
+
+static void taken(void)
+{
+	struct declarations d = { 0 };
+	const struct cred_use *u;
+	struct err e;
+
+	if (declare_parse("file", "a.yaml", whole, strlen(whole), &d, &e) < 0)
+		(void)fprintf(stderr, "%s\n", e.msg);
+	check(d.n == 2 && streq(d.origin, "file:a.yaml") && !d.files);
+	check(streq(d.v[0].service, "acme") && d.v[0].required && streq(d.v[0].env, "ACME_KEY"));
+	check(d.v[0].n == 4);
+	u = d.v[0].v;
+	check(u[0].kind == CRED_HEADER && streq(u[0].resource, "api.acme.example"));
+	check(streq(u[0].header, "x-acme-key") && streq(u[0].format, "key %s"));
+	check(streq(u[1].header, "authorization") && streq(u[1].format, "Bearer %s"));
+	check(u[2].kind == CRED_BASIC && streq(u[2].username, "token") && !u[2].header);
+	check(streq(u[3].format, "%s"));
+	u = d.v[1].v;
+	check(d.v[1].n == 3 && !d.v[1].env && !d.v[1].required);
+	check(u[0].kind == CRED_TOKEN && streq(u[0].path, "/oauth/token"));
+	check(streq(u[0].fields, "access_token,refresh_token,lifetime,scope"));
+	check(u[1].kind == CRED_OAUTH && streq(u[1].placeholder, "access-sentinel"));
+	check(streq(u[2].resource, "**.api.example"));
+	declare_done(&d);
+}
+
+#define ITEM(rest)   "credentials:\n  - service: s\n" rest
+#define INJECT(rest) ITEM("    apiKey:\n      inject:\n        - {" rest "}\n")
+#define OAUTH(rest)  ITEM("    oauth: {" rest "}\n")
+
+static void refused(void)
+{
+	static const struct {
+		const char *text, *msg;
+	} t[] = {
+		{ "", "line 1: the file is a map, not nothing" },
+		{ "a: 1\n", "line 1: unknown key 'a' in the file" },
+		{ "credentials: x\n", "line 1: credentials is a list" },
+		{ "credentials:\n  - x\n", "line 2: a credential is a map" },
+		{ "credentials:\n  - apiKey: {name: A}\n", "line 2: a credential needs 'service'" },
+		{ ITEM(""), "line 2: a credential has apiKey or oauth" },
+		{ ITEM("    apikey: {}\n"), "line 3: unknown key 'apikey' in a credential (did" },
+		{ ITEM("    apiKey: {name: 1A}\n"), "line 3: '1A' is not the name" },
+		{ ITEM("    apiKey: {name: A, proxyManaged: perhaps}\n"),
+		  "line 3: proxyManaged is" },
+		{ INJECT("header: a"), "line 5: inject needs 'domain'" },
+		{ INJECT("domain: a.x"), "line 5: say how" },
+		{ INJECT("domain: a..x, header: a"), "line 5: 'a..x': column" },
+		{ INJECT("domain: 'https://a.x', header: a"), "line 5: 'https://a.x': column 1" },
+		{ INJECT("domain: a.x, header: a, format: b"), "line 5: format 'b' is not" },
+		{ INJECT("domain: a.x, header: a, format: '%s%s'"), "line 5: format" },
+		{ INJECT("domain: a.x, header: a, format: \"%s\\r\\nb: c\""), "line 5: format" },
+		{ INJECT("domain: a.x, header: host"), "line 5: header 'host' is not" },
+		{ INJECT("domain: a.x, header: 'a: b'"), "line 5: header" },
+		{ INJECT("domain: a.x, scheme: digest"), "line 5: scheme is bearer or basic" },
+		{ INJECT("domain: a.x, scheme: bearer, format: '%s'"),
+		  "line 5: scheme and format" },
+		{ INJECT("domain: a.x, scheme: bearer, username: u"), "line 5: a username goes" },
+		{ INJECT("domain: a.x, scheme: basic"), "line 5: scheme basic has a username" },
+		{ INJECT("domain: a.x, scheme: basic, username: 'u:v'"), "line 5: username" },
+		{ OAUTH(""), "line 3: oauth needs 'tokenEndpoint'" },
+		{ OAUTH("passthrough: true"), "line 3: passthrough" },
+		{ OAUTH("tokenEndpoint: {host: a.x, path: p}, sentinels: {accessToken: "
+			"access-token, refreshToken: refresh-token}"),
+		  "line 3: path 'p' is not" },
+		{ OAUTH("tokenEndpoint: {host: a.x, path: /p}, sentinels: {accessToken: short, "
+			"refreshToken: refresh-token}"),
+		  "line 3: placeholder2 'short' is not" },
+	};
+	struct declarations d = { 0 };
+	struct err e;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		int r = declare_parse("file", "f", t[i].text, strlen(t[i].text), &d, &e);
+
+		if (r == 0 || !starts_with(e.msg, t[i].msg))
+			(void)fprintf(stderr, "%zu: %d %s\n", i, r, r ? e.msg : "");
+		check(r == -EINVAL && starts_with(e.msg, t[i].msg) && !d.n);
+	}
+}
+
+/* ---- approvals ---- */
+static void approvals_refused(void)
+{
+	static const struct {
+		const char *text, *msg;
+	} t[] = {
+		{ "x: 1\n", "line 1: unknown key 'x'" },
+		{ "bindings: [a]\n", "line 1: bindings is a map" },
+		{ "bindings:\n  a b: {}\n", "line 2: 'a b' is not the name" },
+		{ "bindings:\n  s: {key: {}}\n", "line 2: unknown key 'key'" },
+		{ "bindings:\n  s:\n    apiKey:\n      domains: a.x\n",
+		  "line 4: domains is a list" },
+		{ "bindings:\n  s:\n    apiKey:\n      domains:\n        - a..x\n",
+		  "line 5: 'a..x'" },
+		{ "bindings: &a {s: *a}\n", "line 1: anchors" },
+	};
+	struct approvals a = { 0 };
+	struct err e;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		int r = approve_parse(t[i].text, strlen(t[i].text), &a, &e);
+
+		if (r == 0 || !starts_with(e.msg, t[i].msg))
+			(void)fprintf(stderr, "%zu: %d %s\n", i, r, r ? e.msg : "");
+		check(r == -EINVAL && starts_with(e.msg, t[i].msg) && !a.n);
+	}
+}
+
+static void approvals_kept(const char *dir)
+{
+	_free_ char *path = dirs_join(dir, "credentials.yaml"), *text = NULL;
+	struct approvals more = { 0 }, a;
+	struct err e;
+
+	check(approve_load(dir, &a, &e) == 0 && !a.n);
+	check(approve_add(&more, "acme", false, "*.acme.example:8443") == 0);
+	check(approve_add(&more, "acme", true, "auth.acme.example") == 0);
+	check(approve_add(&more, "zed", false, "z.example") == 0);
+	check(approve_save(dir, &more, &e) == 0 && approve_save(dir, &more, &e) == 0);
+	check(approve_load(dir, &a, &e) == 0 && a.n == 3);
+	check(approve_has(&a, "acme", false, "*.acme.example:8443"));
+	check(!approve_has(&a, "acme", true, "*.acme.example:8443"));
+	check(!approve_has(&a, "acme", false, "x.acme.example"));
+	check(approve_has(&a, "acme", true, "auth.acme.example"));
+	approve_done(&a);
+	approve_done(&more);
+	check(chmod(path, 0620) == 0 && approve_load(dir, &a, &e) == -EPERM);
+	check(chmod(path, 0600) == 0);
+	check(fd_replace_file(AT_FDCWD, path, 0600, "bindings: [", 11) == 0);
+	check(approve_load(dir, &a, &e) == -EINVAL && strstr(e.msg, "credentials.yaml: line "));
+	check(approve_save(dir, &more, &e) == -EINVAL);
+	check(fd_read_file(AT_FDCWD, path, 100, &text, NULL) == 0 && streq(text, "bindings: ["));
+}
+
+int main(void)
+{
+	char top[] = "/tmp/bac-declare-XXXXXX";
+
+	taken();
+	refused();
+	approvals_refused();
+	check(mkdtemp(top));
+	approvals_kept(top);
+	check(dirs_remove(AT_FDCWD, top) == 0);
+	return 0;
+}
