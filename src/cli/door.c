@@ -188,18 +188,30 @@ int door_answer(struct door *d, const char *name, enum wire_type type, uint64_t 
 	return 0;
 }
 
-int door_policy(struct door *d, const char *name, int policy, uint64_t deadline, struct err *e)
+/* A frame with a memory file beside it, and the answer DONE. */
+static int hand_over(struct door *d, const char *name, enum wire_type type, int file,
+		     uint64_t deadline, struct err *e)
 {
 	struct buf out = BUF_INIT(WIRE_HEADER);
 	struct wire_frame f = { 0 };
-	int r = wire_empty_add(&out, 0, WIRE_POLICY);
+	int r = wire_empty_add(&out, 0, type);
 
 	if (r == 0)
 		r = door_flush(d, deadline);
 	if (r == 0)
-		r = fd_send_with(d->fd, buf_data(&out), out.n, policy, 0);
+		r = fd_send_with(d->fd, buf_data(&out), out.n, file, 0);
 	buf_done(&out);
 	if (r < 0)
 		return err_errno(e, r, "cannot talk to the supervisor of sandbox '%s'", name);
 	return door_answer(d, name, WIRE_DONE, deadline, &f, e);
+}
+
+int door_policy(struct door *d, const char *name, int policy, uint64_t deadline, struct err *e)
+{
+	return hand_over(d, name, WIRE_POLICY, policy, deadline, e);
+}
+
+int door_credentials(struct door *d, const char *name, int file, uint64_t deadline, struct err *e)
+{
+	return hand_over(d, name, WIRE_CREDENTIALS, file, deadline, e);
 }

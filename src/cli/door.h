@@ -36,3 +36,6 @@ int door_answer(struct door *d, const char *name, enum wire_type type, uint64_t 
 /* Hand over a policy (a memory file; borrowed) and wait until it holds. 0, or -Exxx with a message; name is the sandbox's. */
 int door_policy(struct door *d, const char *name, int policy, uint64_t deadline, struct err *e)
 	_must_check_;
+/* Likewise credentials: the file of policy/cred.h. */
+int door_credentials(struct door *d, const char *name, int file, uint64_t deadline, struct err *e)
+	_must_check_;

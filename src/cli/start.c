@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/cred-push.h"
 #include "cli/net-push.h"
 #include "cli/upstream.h"
 #include "image/image.h"
@@ -27,6 +28,19 @@
 
 enum { BUSY_MS = 20000, GREET_MS = 5000, BOOT_PATIENCE = 8 };
 
+/* A setting that is a list. */
+struct words {
+	char *text;     /* v points into it */
+	const char **v; /* NULL-terminated */
+	size_t n;
+};
+
+static void words_done(struct words *w)
+{
+	free(w->text);
+	free(w->v);
+}
+
 /* All that the orders borrow from. */
 struct plan {
 	struct image_template tmpl;
@@ -34,12 +48,12 @@ struct plan {
 	struct vm_probe probe;
 	char *dir, *run_dir, *disk, *qemu, *machine, *init, *workspace;
 	char *net, *proxy, *audit, *audit_dir;
+	char *keeper, *fetch;
 	char *upstream, *no_proxy;
-	char *connect_text;   /* of the setting; connect points into it */
-	const char **connect; /* NULL-terminated */
-	size_t n_connect;
+	struct words connect, extra_ca, client_certs;
 	uint64_t audit_file, audit_total;
 	int policy;         /* a sealed memory file, or -1 */
+	int credentials;    /* likewise */
 	char *rule_text;    /* of the setting; rules points into it */
 	const char **rules; /* the setting's, then the sandbox's own */
 	size_t n_rules;
@@ -66,9 +80,13 @@ static void plan_done(struct plan *p)
 	free(p->audit_dir);
 	free(p->upstream);
 	free(p->no_proxy);
-	free(p->connect_text);
-	free(p->connect);
+	free(p->keeper);
+	free(p->fetch);
+	words_done(&p->connect);
+	words_done(&p->extra_ca);
+	words_done(&p->client_certs);
 	p->policy = fd_close(p->policy);
+	p->credentials = fd_close(p->credentials);
 	free(p->rule_text);
 	free(p->rules);
 }
@@ -114,23 +132,39 @@ static int plan_rules(struct ctx *c, const struct sandbox *b, struct plan *p, st
 	return 0;
 }
 
-static int plan_connect(struct ctx *c, struct plan *p, struct err *e)
+static int plan_words(struct ctx *c, const char *key, struct words *ret, struct err *e)
 {
 	char *one, *rest = NULL;
 	size_t most = 1;
-	int r = setting_get(c->state, "net.connectTo", &p->connect_text, NULL, e);
+	int r = setting_get(c->state, key, &ret->text, NULL, e);
 
 	if (r < 0)
 		return r;
-	for (const char *s = p->connect_text; *s; s++)
+	for (const char *s = ret->text; *s; s++)
 		most += *s == ',' || *s == '\n' || *s == ' ';
-	p->connect = calloc(most + 1, sizeof(*p->connect));
-	if (!p->connect)
-		return err_errno(e, -ENOMEM, "cannot read net.connectTo");
-	for (one = strtok_r(p->connect_text, ", \n", &rest); one;
-	     one = strtok_r(NULL, ", \n", &rest))
-		p->connect[p->n_connect++] = one;
+	ret->v = calloc(most + 1, sizeof(*ret->v));
+	if (!ret->v)
+		return err_errno(e, -ENOMEM, "cannot read %s", key);
+	for (one = strtok_r(ret->text, ", \n", &rest); one; one = strtok_r(NULL, ", \n", &rest))
+		ret->v[ret->n++] = one;
 	return 0;
+}
+
+static int plan_credentials(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	int r = cred_push_file(c, b, &p->credentials, e);
+
+	if (r < 0 || b->no_network)
+		return r;
+	p->keeper = dirs_join(c->dirs.libexec, "bac-keeper");
+	p->fetch = dirs_join(c->dirs.libexec, "bac-fetch");
+	if (!p->keeper || !p->fetch)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	r = plan_words(c, "tls.extraCa", &p->extra_ca, e);
+	for (size_t i = 0; r == 0 && i < p->extra_ca.n; i++)
+		if (access(p->extra_ca.v[i], R_OK) < 0)
+			r = err_errno(e, -errno, "tls.extraCa: cannot read %s", p->extra_ca.v[i]);
+	return r == 0 ? plan_words(c, "tls.clientCerts", &p->client_certs, e) : r;
 }
 
 static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
@@ -157,7 +191,7 @@ static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, 
 		r = setting_number(c->state, "audit.totalSize", &p->audit_total, e);
 	if (r == 0)
 		r = upstream_get(c, &p->upstream, &p->no_proxy, e);
-	return r == 0 ? plan_connect(c, p, e) : r;
+	return r == 0 ? plan_words(c, "net.connectTo", &p->connect, e) : r;
 }
 
 static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
@@ -256,8 +290,14 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.audit_file = p->audit_file,
 				.audit_total = p->audit_total,
 				.leak_refuse = p->leak_refuse,
-				.connect = p->connect,
-				.n_connect = (uint32_t)p->n_connect,
+				.connect = p->connect.v,
+				.n_connect = (uint32_t)p->connect.n,
+				.keeper = p->keeper,
+				.fetch = p->fetch,
+				.extra_ca = p->extra_ca.v,
+				.n_extra_ca = (uint32_t)p->extra_ca.n,
+				.client_certs = p->client_certs.v,
+				.n_client_certs = (uint32_t)p->client_certs.n,
 				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,
 				.cpus = b->cpus,
 				.memory = b->memory,
@@ -370,12 +410,11 @@ static char **scope_words(const struct sandbox *b)
 
 enum { WORDS_MAX = 32 };
 
-static int spawn(struct ctx *c, const struct sandbox *b, int orders, int lock, int ready,
-		 int shares, int policy, struct err *e)
+static int spawn(struct ctx *c, const struct sandbox *b, const struct plan *p, int orders, int lock,
+		 int ready, int shares, struct err *e)
 {
-	struct sys_fd fds[] = {
-		{ orders, 3 }, { lock, 4 }, { ready, 5 }, { shares, 6 }, { policy, 7 }
-	};
+	struct sys_fd fds[] = { { orders, 3 }, { lock, 4 },      { ready, 5 },
+				{ shares, 6 }, { p->policy, 7 }, { p->credentials, 8 } };
 	_free_ char *prog = dirs_join(c->dirs.libexec, "bac-supervisor");
 	const char *argv[WORDS_MAX + 2] = { NULL };
 	struct sys_cmd cmd = {
@@ -447,7 +486,7 @@ static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p,
 		return err_errno(e, -errno, "cannot start '%s'", b->name);
 	sender = pair[0];
 	taker = pair[1];
-	r = spawn(c, b, orders, lock, theirs, taker, p->policy, e);
+	r = spawn(c, b, p, orders, lock, theirs, taker, e);
 	if (r < 0)
 		return r;
 	theirs = fd_close(theirs);
@@ -487,6 +526,8 @@ static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_
 	if (r == 0)
 		r = plan_network(c, b, p, e);
 	if (r == 0)
+		r = plan_credentials(c, b, p, e);
+	if (r == 0)
 		r = plan_images(c, b, p, e);
 	return r < 0 ? r : choose_accel(c, b, o, p, e);
 }
@@ -504,7 +545,7 @@ static int connect_ready(struct ctx *c, const struct sandbox *b, struct door *re
 int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
 		 struct door *ret, struct err *e)
 {
-	_cleanup_(plan_done) struct plan p = { .policy = -1 };
+	_cleanup_(plan_done) struct plan p = { .policy = -1, .credentials = -1 };
 	_close_ int lock = lock_fd;
 	struct door d;
 	int r;
@@ -524,6 +565,8 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
 	if (r < 0)
 		return r;
 	r = net_push_if_changed(c, b, p.policy, &d, e);
+	if (r == 0)
+		r = cred_push_if_changed(c, b, p.credentials, &d, e);
 	if (r < 0)
 		door_done(&d);
 	else

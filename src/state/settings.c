@@ -24,9 +24,15 @@ const struct setting settings[] = {
 	{ "sandbox.stopTimeout", SET_MS, "10s", "how long an orderly stop may take" },
 	{ "secrets.onLeak", SET_TEXT, "flag",
 	  "a secret in what leaves a sandbox (files, output, copies): flag (log it) or refuse" },
+	{ "secrets.store", SET_TEXT, "auto",
+	  "where secrets are kept: auto, service (the desktop's keyring) or file" },
 	{ "template.mirror", SET_TEXT, "",
 	  "Debian mirror for 'bac template build'; empty: the host's" },
 	{ "template.suite", SET_TEXT, "trixie", "Debian suite for 'bac template build'" },
+	{ "tls.clientCerts", SET_TEXT, "",
+	  "certificates to show to servers: 'HOST=CERT:KEY', a list with commas" },
+	{ "tls.extraCa", SET_TEXT, "",
+	  "files of authorities that are trusted besides the host's; a list with commas" },
 	{ "vm.accel", SET_TEXT, "auto", "auto, kvm or tcg (emulation)" },
 	{ "vm.bootTimeout", SET_MS, "60s", "how long a guest may take to come up" },
 	{ "vm.kernel", SET_TEXT, "auto", "auto, debian, minimal, or a kernel's digest" },
@@ -89,6 +95,7 @@ static const struct {
 	const char *key;
 	const char *words[5];
 } choices[] = {
+	{ "secrets.store", { "auto", "service", "file" } },
 	{ "vm.accel", { "auto", "kvm", "tcg" } },
 	{ "secrets.onLeak", { "flag", "refuse" } },
 	{ "vm.machine", { "microvm", "q35" } },
@@ -192,6 +199,52 @@ static int check_connect(const char *value, struct err *e)
 	return r;
 }
 
+/* "/etc/a.pem,/etc/b.pem" */
+static int check_extra_ca(const char *value, struct err *e)
+{
+	_free_ char *text = strdup(value);
+	char *one, *rest = NULL;
+
+	if (!text)
+		return err_errno(e, -ENOMEM, "tls.extraCa");
+	for (one = strtok_r(text, ", ", &rest); one; one = strtok_r(NULL, ", ", &rest))
+		if (*one != '/')
+			return err_set(e, -EINVAL, "tls.extraCa: '%.80s' is not an absolute path",
+				       one);
+	return 0;
+}
+
+/* "a.example=/etc/cert.pem:/etc/key.pem, ..." */
+static int check_client_certs(const char *value, struct err *e)
+{
+	_free_ char *text = strdup(value);
+	char *one, *rest = NULL, *equal, *colon;
+	struct host h;
+
+	if (!text)
+		return err_errno(e, -ENOMEM, "tls.clientCerts");
+	for (one = strtok_r(text, ", ", &rest); one; one = strtok_r(NULL, ", ", &rest)) {
+		equal = strchr(one, '=');
+		colon = equal ? strchr(equal, ':') : NULL;
+		if (!colon || equal[1] != '/' || colon[1] != '/')
+			return err_set(e, -EINVAL,
+				       "tls.clientCerts: '%.80s' is not HOST=/CERT:/KEY", one);
+		if (host_parse(&h, one, (size_t)(equal - one), e) < 0)
+			return err_ctx(e, "tls.clientCerts: '%.80s'", one);
+	}
+	return 0;
+}
+
+static const struct {
+	const char *key;
+	int (*check)(const char *value, struct err *e);
+} checks[] = {
+	{ "net.connectTo", check_connect },
+	{ "tls.clientCerts", check_client_certs },
+	{ "tls.extraCa", check_extra_ca },
+	{ "workspace.rules", check_rules },
+};
+
 int setting_check(const struct setting *s, const char *value, struct err *e)
 {
 	static const char *const what[] = {
@@ -202,15 +255,15 @@ int setting_check(const struct setting *s, const char *value, struct err *e)
 		[SET_TEXT] = "text",
 	};
 	uint64_t v;
+	size_t i;
 
 	if (parse(s, value, &v) < 0)
 		return err_set(e, -EINVAL, "%s: '%.80s' is not %s", s->key, value, what[s->kind]);
 	if (strlen(value) > 1023)
 		return err_set(e, -EINVAL, "%s: the value is too long (1023 bytes)", s->key);
-	if (streq(s->key, "workspace.rules"))
-		return check_rules(value, e);
-	if (streq(s->key, "net.connectTo"))
-		return check_connect(value, e);
+	for (i = 0; i < ARRAY_SIZE(checks); i++)
+		if (streq(checks[i].key, s->key))
+			return checks[i].check(value, e);
 	if (check_least(s, v, e) < 0)
 		return e->code;
 	return check_choice(s, value, e);

@@ -1,0 +1,28 @@
+#pragma once
+/* What compose*.c share: a file in the making. */
+#include "cli/compose.h"
+
+struct composer {
+	struct ctx *c;
+	const struct compose_source *s;
+	const char *id;   /* of the sandbox, or "" */
+	const char *name; /* of the sandbox, for people */
+	struct buf *out, *notes;
+	struct buf envs;
+	size_t n; /* uses in out */
+	struct err *e;
+};
+
+/* A use from a pattern; its id is made of what it says. One that is there already is not said twice. */
+int compose_use(struct composer *m, const struct cred_use *pattern, const char *origin,
+		const char *service, const char *key, enum cred_state state) _must_check_;
+/* The first that sets a variable wins. */
+int compose_env(struct composer *m, const char *name, const char *value) _must_check_;
+
+/* The placeholder of a custom secret in this sandbox: "{rand}" in the pattern is random, made once and kept in the sandbox's directory. On the heap. */
+int compose_placeholder(struct composer *m, const char *variable, const char *pattern, char **ret)
+	_must_check_;
+
+/* The uses that a sandbox started with: kept, and what is gone of them since. */
+int compose_given_keep(struct composer *m) _must_check_;
+int compose_given_gone(struct composer *m) _must_check_;

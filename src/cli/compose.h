@@ -1,0 +1,54 @@
+#pragma once
+/* The credentials of a sandbox, put together: from the store (which keys there are, never a value), the services that are known, what the
+ * sandbox's files declare, and what was approved. */
+#include "cli/approve.h"
+#include "cli/ctx.h"
+#include "cli/declare.h"
+#include "policy/service.h"
+#include "secrets/store.h"
+
+enum { COMPOSE_FILE_MAX = CRED_FILE_MAX, COMPOSE_NOTES_MAX = 64 * 1024 };
+
+/* What is the same for all sandboxes. */
+struct compose_source {
+	struct store_entry *entries;
+	size_t n;
+	struct services services;
+	struct approvals approvals;
+	char fault
+		[ERR_MSG_MAX]; /* why the store or the approvals could not be read: then no secret is given to anybody */
+};
+
+/* 0, or -Exxx with a message; a store that cannot be read is no error, but a fault. compose_source_done() in any case. */
+int compose_source(struct ctx *c, struct compose_source *ret, struct err *e) _must_check_;
+void compose_source_done(struct compose_source *s);
+
+/* The file that keeper and proxy get (policy/cred.h): the text, and the environment behind it. b NULL: what every sandbox gets. starting: it is
+ * noted what it starts with; else what is gone since then is in the file as MISSING, since programs inside count on it. notes takes lines for people. *ret_n:
+ * how many uses. The caller holds cred_lock() unless b is NULL. */
+int compose_file(struct ctx *c, const struct compose_source *s, const struct sandbox *b,
+		 bool starting, struct buf *ret, struct buf *notes, size_t *ret_n, struct err *e)
+	_must_check_;
+
+/* Open the store that the setting names, and say what is to be said. */
+int compose_store(struct ctx *c, struct store **ret, struct err *e) _must_check_;
+
+/* "SCOPE/KIND/NAME". */
+const char *compose_key(char ret[STORE_KEY_MAX + 1], const char *scope, const char *kind,
+			const char *name);
+/* The entry of a sandbox (id "": only global), else the one of all. NULL: none. */
+const struct store_entry *compose_find(const struct compose_source *s, const char *id,
+				       const char *kind, const char *name);
+
+/* ---- what a sandbox's files declare: credentials.d/NAME in its directory ---- */
+struct compose_declared {
+	struct declarations *v;
+	size_t n;
+};
+/* 0, or -Exxx with a message that names the file. */
+int compose_declared(struct ctx *c, const char *id, struct compose_declared *ret, struct err *e)
+	_must_check_;
+void compose_declared_done(struct compose_declared *d);
+/* Keep a file's text there. */
+int compose_keep_file(struct ctx *c, const char *id, const char *name, const char *text, size_t n,
+		      struct err *e) _must_check_;
