@@ -16,9 +16,6 @@ struct composer {
 /* A use from a pattern; its id is made of what it says. One that is there already is not said twice. */
 int compose_use(struct composer *m, const struct cred_use *pattern, const char *origin,
 		const char *service, const char *key, enum cred_state state) _must_check_;
-/* The first that sets a variable wins. */
-int compose_env(struct composer *m, const char *name, const char *value) _must_check_;
-
 /* The placeholder of a custom secret in this sandbox: "{rand}" in the pattern is random, made once and kept in the sandbox's directory. On the heap. */
 int compose_placeholder(struct composer *m, const char *variable, const char *pattern, char **ret)
 	_must_check_;

@@ -83,8 +83,9 @@ static const struct store_entry *find_key(const struct compose_source *s, const 
 	return NULL;
 }
 
-const struct store_entry *compose_find(const struct compose_source *s, const char *id,
-				       const char *kind, const char *name)
+/* The entry of a sandbox (id "": only global), else the one of all. NULL: none. */
+static const struct store_entry *find_entry(const struct compose_source *s, const char *id,
+					    const char *kind, const char *name)
 {
 	const struct store_entry *entry = NULL;
 	char key[STORE_KEY_MAX + 1];
@@ -158,7 +159,8 @@ int compose_use(struct composer *m, const struct cred_use *pattern, const char *
 	return r < 0 ? err_ctx(m->e, "the credential '%s'", service) : 0;
 }
 
-int compose_env(struct composer *m, const char *name, const char *value)
+/* The first that sets a variable wins. */
+static int add_env(struct composer *m, const char *name, const char *value)
 {
 	char line[256];
 	int r;
@@ -206,7 +208,7 @@ static int add_service(struct composer *m, const struct service *s, const struct
 	if (r == 0)
 		r = add_hosts(m, &s->uses[0], s->name, entry);
 	for (i = 0; i < s->n_envs && r == 0; i++)
-		r = compose_env(m, s->envs[i], managed);
+		r = add_env(m, s->envs[i], managed);
 	return r;
 }
 
@@ -218,7 +220,7 @@ static bool find_login(struct composer *m, const char *service, char access[STOR
 	char name[CRED_NAME_MAX + 16], scope[64];
 
 	(void)snprintf(name, sizeof(name), "%.63s.access", service);
-	entry = compose_find(m->s, m->id, "oauth", name);
+	entry = find_entry(m->s, m->id, "oauth", name);
 	if (!entry)
 		return false;
 	(void)snprintf(access, STORE_KEY_MAX + 1, "%s", entry->key);
@@ -244,7 +246,7 @@ static int add_login(struct composer *m, const struct service *s)
 				token && !renews ? CRED_MISSING : CRED_READY);
 	}
 	if (r == 0 && s->oauth_env)
-		r = compose_env(m, s->oauth_env, s->oauth[0].placeholder);
+		r = add_env(m, s->oauth_env, s->oauth[0].placeholder);
 	return r;
 }
 
@@ -255,7 +257,7 @@ static int add_services(struct composer *m)
 
 	for (i = 0; i < m->s->services.n && r == 0; i++) {
 		const struct service *s = &m->s->services.v[i];
-		const struct store_entry *entry = compose_find(m->s, m->id, "service", s->name);
+		const struct store_entry *entry = find_entry(m->s, m->id, "service", s->name);
 
 		r = entry ? add_service(m, s, entry) : add_login(m, s);
 	}
@@ -275,7 +277,7 @@ static const struct store_entry *next_entry(struct composer *m, const char *kind
 		if (strncmp(slash + 1, kind, n) != 0 || slash[1 + n] != '/')
 			continue;
 		*ret_name = slash + n + 2;
-		if (compose_find(m->s, m->id, kind, *ret_name) != entry)
+		if (find_entry(m->s, m->id, kind, *ret_name) != entry)
 			continue;
 		(*at)++;
 		return entry;
@@ -319,7 +321,7 @@ static int add_custom(struct composer *m, const struct store_entry *entry, const
 		if (r == 0 && u.resource)
 			r = compose_use(m, &u, "user", variable, entry->key, CRED_READY);
 	}
-	return r == 0 ? compose_env(m, variable, placeholder) : r;
+	return r == 0 ? add_env(m, variable, placeholder) : r;
 }
 
 static int add_customs(struct composer *m)
@@ -377,7 +379,7 @@ static void note(struct composer *m, const char *fmt, ...)
 static const char *key_of(struct composer *m, const struct declared *d, const struct cred_use *u,
 			  char access[STORE_KEY_MAX + 1], char refresh[STORE_KEY_MAX + 1])
 {
-	const struct store_entry *entry = compose_find(m->s, m->id, "service", d->service);
+	const struct store_entry *entry = find_entry(m->s, m->id, "service", d->service);
 
 	if (u->kind == CRED_HEADER || u->kind == CRED_BASIC)
 		return entry ? entry->key : NULL;
@@ -414,14 +416,14 @@ static int add_declared_use(struct composer *m, const struct declarations *d,
 static int add_declared(struct composer *m, const struct declarations *d,
 			const struct declared *one)
 {
-	bool has = compose_find(m->s, m->id, "service", one->service);
+	bool has = find_entry(m->s, m->id, "service", one->service);
 	size_t i;
 	int r = 0;
 
 	for (i = 0; i < one->n && r == 0; i++)
 		r = add_declared_use(m, d, one, &one->v[i], &has);
 	if (r == 0 && has && one->env)
-		r = compose_env(m, one->env, managed);
+		r = add_env(m, one->env, managed);
 	if (!has)
 		note(m, "%s uses the secret '%s', and there is none (bac secret set %s)%s",
 		     d->origin, one->service, one->service,

@@ -36,10 +36,6 @@ int compose_store(struct ctx *c, struct store **ret, struct err *e) _must_check_
 /* "SCOPE/KIND/NAME". */
 const char *compose_key(char ret[STORE_KEY_MAX + 1], const char *scope, const char *kind,
 			const char *name);
-/* The entry of a sandbox (id "": only global), else the one of all. NULL: none. */
-const struct store_entry *compose_find(const struct compose_source *s, const char *id,
-				       const char *kind, const char *name);
-
 /* ---- what a sandbox's files declare: credentials.d/NAME in its directory ---- */
 struct compose_declared {
 	struct declarations *v;

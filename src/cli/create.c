@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "cli/cmds.h"
+#include "cli/cred-push.h"
+#include "cli/credfiles.h"
 #include "cli/disk.h"
 #include "cli/exec.h"
 #include "cli/paths.h"
@@ -22,6 +24,7 @@ struct create_args {
 	uint64_t memory;
 	bool quiet, detached, read_only;
 	struct opt_list env, env_file, hide, protect, allow, allow_network, deny_network;
+	struct opt_list credentials, approve;
 };
 
 #define O(kind, field, letter, name, arg, help) \
@@ -51,6 +54,11 @@ struct create_args {
 		  "let it reach these, as in 'bac policy allow network'; repeatable"), \
 		O(OPT_LIST, deny_network, 0, "deny-network", "RESOURCES", \
 		  "keep it from these, whatever else allows them; repeatable"), \
+		O(OPT_LIST, credentials, 0, "credentials", "FILE", \
+		  "what it may use of your secrets: YAML with a list of credentials, as in kits; " \
+		  "repeatable"), \
+		O(OPT_LIST, approve, 0, "approve", "SERVICE=HOST", \
+		  "approve that what was declared uses this secret at this host; repeatable"), \
 		O(OPT_STR, network, 0, "network", "policy|none", \
 		  "none: no network device at all (default: policy)")
 /* clang-format off */
@@ -295,16 +303,47 @@ static int keep_rules(struct ctx *c, const struct create_args *o, const struct s
 	return r;
 }
 
+/* ---- credentials ---- */
+
+/* Read and approved before anything is made. */
+static int check_credentials(struct ctx *c, const struct create_args *o, const struct sandbox *b,
+			     struct cred_files *ret, struct err *e)
+{
+	int r = cred_files_read(&o->credentials, ret, e);
+
+	if (r == 0 && ret->n && b->no_network)
+		return err_set(e, -EINVAL, "--network none: there is nowhere to use credentials");
+	return r == 0 ? cred_files_approve(c, &ret->declared, &o->approve, e) : r;
+}
+
+/* --approve for a sandbox that is there; one that runs is told. */
+static int approve_more(struct ctx *c, const struct create_args *o, const struct sandbox *b,
+			struct err *e)
+{
+	struct compose_declared d = { 0 };
+	int r = compose_declared(c, b->id, &d, e);
+
+	if (r == 0)
+		r = cred_files_approve(c, &d, &o->approve, e);
+	if (r == 0 && o->approve.n)
+		r = cred_push(c, b, e);
+	compose_declared_done(&d);
+	return r;
+}
+
 /* Made and started, or nothing is left. b is filled in. */
 static int create(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
 		  struct sandbox *b, struct door *ret, struct err *e)
 {
+	_cleanup_(cred_files_done) struct cred_files files = { 0 };
 	struct start_opts so = { .accel = o->accel };
 	struct err undo = { 0 };
 	_close_ int keep = -1;
 	int r, lock = -1;
 
 	r = check_network(c, o, b, e);
+	if (r == 0)
+		r = check_credentials(c, o, b, &files, e);
 	if (r == 0)
 		r = describe(c, o, agent, name, b, e);
 	if (r == 0)
@@ -313,6 +352,8 @@ static int create(struct ctx *c, const struct create_args *o, const char *agent,
 		return r;
 	keep = fcntl(lock, F_DUPFD_CLOEXEC, 3);
 	r = keep_rules(c, o, b, e);
+	if (r == 0)
+		r = cred_files_keep(c, b->id, &files, e);
 	if (r == 0)
 		r = fill(c, b, e);
 	if (r == 0)
@@ -411,7 +452,8 @@ static int only_for_new(const struct create_args *o, struct err *e)
 		     { o->allow.n, "--allow-path" },
 		     { o->network, "--network" },
 		     { o->allow_network.n, "--allow-network" },
-		     { o->deny_network.n, "--deny-network" } };
+		     { o->deny_network.n, "--deny-network" },
+		     { o->credentials.n, "--credentials" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
 		if (list[i].given)
@@ -588,6 +630,8 @@ static int open_target(struct ctx *c, struct create_args *o, char **words, size_
 		r = only_for_new(o, e);
 	if (r == 0 && !there)
 		r = take_rules(o, &t.shares, e);
+	if (r == 0 && there)
+		r = approve_more(c, o, b, e);
 	if (r == 0 && there) {
 		r = start_sandbox(c, b, &so, d, e);
 	} else if (r == 0) {

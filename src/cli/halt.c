@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/door.h"
+#include "cli/secret.h"
 #include "cli/start.h"
 #include "io/fd.h"
 
@@ -127,7 +128,7 @@ int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct e
 {
 	_free_ char *run_dir = ctx_run_dir(c, b->id);
 	_close_ int lock = -1;
-	bool ran;
+	bool ran, secrets;
 	int r;
 
 	if (!run_dir)
@@ -145,6 +146,10 @@ int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct e
 	r = dirs_remove(AT_FDCWD, run_dir);
 	if (r < 0)
 		return err_errno(e, r, "cannot remove %s", run_dir);
+	secrets = secret_has_own(c, b);
 	r = state_remove(c->state, b, e);
-	return r == 0 ? drop_receipts(c, b, e) : r;
+	if (r < 0)
+		return r;
+	secret_forget(c, b, secrets);
+	return drop_receipts(c, b, e);
 }

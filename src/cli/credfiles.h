@@ -1,0 +1,29 @@
+#pragma once
+/* Declarations that are given to a new sandbox, and the approval of what they want. */
+#include "base/opt.h"
+#include "cli/compose.h"
+
+struct cred_file {
+	char *name; /* as it is kept: of letters, digits, '.', '_', '-' */
+	char *text;
+	size_t n;
+};
+
+struct cred_files {
+	struct cred_file *v;
+	size_t n;
+	struct compose_declared declared; /* one for each file */
+};
+
+/* The files of --credentials, read and checked. cred_files_done() in any case. */
+int cred_files_read(const struct opt_list *paths, struct cred_files *ret, struct err *e)
+	_must_check_;
+void cred_files_done(struct cred_files *f);
+/* Keep them in a sandbox's directory. */
+int cred_files_keep(struct ctx *c, const char *id, const struct cred_files *f, struct err *e)
+	_must_check_;
+
+/* Approve what --approve names (SERVICE=HOST, of what is declared: else it is an error), and ask about the rest on a terminal; without one it stays
+ * unapproved. */
+int cred_files_approve(struct ctx *c, const struct compose_declared *d,
+		       const struct opt_list *approve, struct err *e) _must_check_;
