@@ -113,6 +113,22 @@ int net_resource_check(const char *text, char *ret, size_t ret_max, struct err *
 int net_method_check(const char *text, char *ret, size_t ret_max, struct err *e) _must_check_;
 int net_path_check(const char *text, struct err *e) _must_check_;
 
+/* ---- what a certificate may be made for ---- */
+
+/* The smallest set of hosts that X.509's name constraints (RFC 5280 4.2.1.10) can say and that has all that a resource matches. */
+struct net_span {
+	bool all;       /* every name, and no address */
+	uint8_t n_addr; /* 4 or 16: the addresses of a prefix; 0: names */
+	uint8_t bits;
+	uint8_t addr[16];
+	char name[HOST_NAME_MAX_LEN + 1]; /* it and all below it */
+};
+/* 0, or -EINVAL: it is no resource. */
+int net_resource_span(const char *resource, struct net_span *ret) _must_check_;
+
+/* The resources of the rules with a method, allow and deny: *at is 0 before the first call. NULL: no more. Owned by the policy. */
+const char *net_http_resource(const struct net_policy *p, size_t *at);
+
 /* ---- a whole policy as text: what a command writes and the proxy reads. First line "bac-net-policy 1", then a rule a
  * line, fields separated by one tab: id, global|sandbox|kit, allow|deny, method or -, path or -, resource; the last line is
  * "end N" with the number of rules: a text that was cut is refused. At most NET_TEXT_MAX bytes. ---- */

@@ -539,8 +539,64 @@ static void builder(void)
 	check(net_freeze(b, &p) == 0 && streq(ask(p, "a.x", NULL, NULL).rule, "a"));
 }
 
+/* ---- spans ---- */
+static const struct {
+	const char *in, *name; /* name: "*" is all; NULL: an address */
+	unsigned bits;
+} spans[] = {
+	{ "a.example:443", "a.example", 0 },
+	{ "*.e.com", "e.com", 0 },
+	{ "**.e.com", "e.com", 0 },
+	{ "a*b.x", "x", 0 },
+	{ "a.*.com", "com", 0 },
+	{ "**", "*", 0 },
+	{ "*com", "*", 0 },
+	{ "localhost:80", "localhost", 0 },
+	{ "192.0.2.7", NULL, 32 },
+	{ "192.0.2.0/24", NULL, 24 },
+	{ "[2001:db8::1]:8080", NULL, 128 },
+	{ "2001:db8::/32", NULL, 32 },
+	{ "x", "x", 0 },
+};
+
+static void span_table(void)
+{
+	struct net_span s;
+
+	for (size_t i = 0; i < ARRAY_SIZE(spans); i++) {
+		check(net_resource_span(spans[i].in, &s) == 0);
+		check(s.all == streq(spans[i].name, "*"));
+		check(!s.n_addr == !!spans[i].name && s.bits == spans[i].bits);
+		if (spans[i].name && !s.all)
+			check(streq(s.name, spans[i].name));
+	}
+	check(net_resource_span("a..b", &s) == -EINVAL);
+}
+
+static void http_resources(void)
+{
+	static const char text[] = "bac-net-policy 1\n"
+				   "1\tglobal\tallow\t-\t-\ta.example\n"
+				   "2\tglobal\tallow\tGET\t-\tb.example\n"
+				   "3\tglobal\tdeny\tPUT\t/x\t*.c.example:443\n"
+				   "end 3\n";
+	struct net_policy *p;
+	struct err e;
+	size_t at = 0;
+
+	check(net_text_parse(text, sizeof(text) - 1, &p, &e) == 0);
+	check(streq(net_http_resource(p, &at), "b.example"));
+	check(streq(net_http_resource(p, &at), "*.c.example:443"));
+	check(!net_http_resource(p, &at));
+	at = 0;
+	check(!net_http_resource(NULL, &at));
+	(void)net_policy_free(p);
+}
+
 int main(void)
 {
+	span_table();
+	http_resources();
 	grammar();
 	grammar_limits();
 	cells();

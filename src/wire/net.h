@@ -1,5 +1,5 @@
 #pragma once
-/* What bac-net sends back, and the fixed names of the wire that it makes (addresses: wire/proxy.h).
+/* What bac-net sends back, and the fixed names and addresses of the wire that it makes.
  *
  * bac-net is started with a SEQPACKET socket on descriptor 3 and without arguments. It answers with one datagram for each
  * descriptor of the table, one byte long: which of them it is; or with one that begins with NET_FAILED, followed by a line for people,
@@ -25,3 +25,11 @@ enum { NET_ANSWER_MAX = 512, NET_SOCKET_FD = 3 };
 #define NET_DEVICE      "bac0"
 #define NET_GATEWAY_MAC "02:ba:c0:00:00:01"
 #define NET_GUEST_MAC   "02:ba:c0:00:00:02"
+
+/* The addresses inside: fixed, the same in every sandbox (RFC 2544's range, which no host uses). */
+#define NET_GATEWAY_TEXT \
+	"198.18.0.1" /* resolver, and forward proxy on 3128: gateway.docker.internal */
+#define NET_GUEST_TEXT "198.18.0.2"
+#define NET_HOST_TEXT  "198.18.0.5" /* host.docker.internal */
+enum { NET_PREFIX = 30, NET_FORWARD_PORT = 3128 };
+/* Names get addresses from 198.18.1.0 to 198.18.255.255 (allowed) and 198.19.0.0/16 (refused: the connection is told why). */

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "wire/msg.h"
+#include "wire/net.h"
 
 /* type, number, sender: S supervisor, M minder, P proxy; descriptors */
 #define PROXY_TYPES(X) \
@@ -40,14 +41,6 @@ enum {
 	PROXY_TRUST_MAX = 4 * 1024 * 1024, /* the memory file of TRUST */
 	PROXY_CONNECT_MAX = 64
 };
-
-/* The addresses inside: fixed, the same in every sandbox (RFC 2544's range, which no host uses). */
-#define NET_GATEWAY_TEXT \
-	"198.18.0.1" /* resolver, and forward proxy on 3128: gateway.docker.internal */
-#define NET_GUEST_TEXT "198.18.0.2"
-#define NET_HOST_TEXT  "198.18.0.5" /* host.docker.internal */
-enum { NET_PREFIX = 30, NET_FORWARD_PORT = 3128 };
-/* Names get addresses from 198.18.1.0 to 198.18.255.255 (allowed) and 198.19.0.0/16 (refused: the connection is told why). */
 
 struct proxy_config {
 	const char *sandbox;  /* its name */
