@@ -8,8 +8,8 @@
  *
  * bac-fetch runs as the user, not caged: it opens the store and runs its commands; it is asked by keys that are in the credentials only.
  *
- * The value of a key of the kind oauth is a JSON object: texts access_token, refresh_token, scope, and the number expires_at (s since 1970, 0: not said). A use of
- * kind OAUTH gets its access token, one of kind TOKEN its refresh token; TOKENS writes it. A value that is no object is taken for the access token. */
+ * The tokens of an OAuth service are two keys, SERVICE.access and SERVICE.refresh (secrets/store.h): a use of kind OAUTH has the one, one of kind TOKEN the
+ * other. TOKENS, by a use of kind TOKEN, writes both, or only the first. When they expire is the guest's to know. */
 #include <sys/types.h>
 
 #include "wire/msg.h"
