@@ -163,6 +163,8 @@ static bool dispatch(struct client *c, const struct wire_frame *f)
 		return sup_share_umount(c, f);
 	case WIRE_POLICY:
 		return sup_net_policy(c, f);
+	case WIRE_CREDENTIALS:
+		return sup_net_credentials(c, f);
 	case WIRE_STATUS:
 		return on_status(c, f);
 	case WIRE_WAIT:

@@ -4,6 +4,7 @@
 #include <sys/pidfd.h>
 
 #include "io/fd.h"
+#include "supervisor/net.h"
 #include "supervisor/share.h"
 #include "supervisor/sup.h"
 #include "vm/qmp.h"
@@ -66,7 +67,8 @@ static bool on_hello(struct sup *s, const struct wire_frame *f)
 	slog_say(s->log, "the guest's kernel is %s; init runs %.3f s after QEMU's start", m.release,
 		 (double)(fd_now_ns() - s->started_ns) / 1e9);
 	c.realtime_ns = fd_real_ns();
-	if (wire_config_add(&s->guest.out, &c) < 0 || sup_share_config(s) < 0)
+	if (wire_config_add(&s->guest.out, &c) < 0 || sup_net_config(s) < 0 ||
+	    sup_share_config(s) < 0)
 		return false;
 	conn_flush(&s->guest);
 	return true;

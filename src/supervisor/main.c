@@ -2,7 +2,7 @@
  *
  * Started by a bac command with its orders (descriptor 3), the lock of the sandbox's directory (4), which it
  * holds as long as it lives, a pipe (5) on which it says one line: R (ready), H (the boot hung) or E and why, and a
- * socket (6) with the shares.
+ * socket (6) with the shares; 7 and 8 are memory files: policy and credentials (wire/order.h).
  *
  * The order of the stages is the argument:
  *   begin   should leave the terminal and drop what was inherited; mustn't read anything foreign
@@ -26,7 +26,7 @@
 #include "vm/vm.h"
 #include "wire/net.h"
 
-enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5, FD_SHARES = 6, FD_POLICY = 7 };
+enum { FD_ORDERS = 3, FD_LOCK = 4, FD_READY = 5, FD_SHARES = 6, FD_POLICY = 7, FD_CRED = 8 };
 
 static int begin(struct sup *s, struct err *e)
 {
@@ -38,10 +38,10 @@ static int begin(struct sup *s, struct err *e)
 	s->qemu_pidfd = s->share_pidfd = s->share_fd = -1;
 	s->lock_fd = FD_LOCK;
 	s->ready_fd = FD_READY;
-	(void)close_range(FD_POLICY + 1, ~0U, 0);
+	(void)close_range(FD_CRED + 1, ~0U, 0);
 	if (fd_cloexec(FD_ORDERS, true) < 0 || fd_cloexec(FD_LOCK, true) < 0 ||
 	    fd_cloexec(FD_READY, true) < 0 || fd_cloexec(FD_SHARES, true) < 0 ||
-	    fd_cloexec(FD_POLICY, true) < 0)
+	    fd_cloexec(FD_POLICY, true) < 0 || fd_cloexec(FD_CRED, true) < 0)
 		return err_set(e, -EBADF, "bac-supervisor is started by bac, not by hand");
 	(void)setsid();
 	(void)umask(077);

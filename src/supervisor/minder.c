@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "supervisor/minder-keep.h"
 #include "supervisor/resolver.h"
 #include "sys/cage.h"
 #include "sys/share.h"
@@ -46,7 +47,7 @@ enum {
 	AUDIT_FILES = 256,
 };
 
-static const uint64_t NEVER = UINT64_MAX;
+const uint64_t MINDER_NEVER = UINT64_MAX;
 static const unsigned backoff_ms[] = { 0, 200, 1000, 5000 };
 
 struct minder {
@@ -56,11 +57,12 @@ struct minder {
 	int audit_sup; /* what the next bac-audit gets as its end of the supervisor's socket, or -1 */
 	int resolver_fd; /* to the proxy, or -1 */
 	struct resolver resolver;
+	struct keep keep;
 	pid_t proxy, audit; /* 0: none */
 	bool up, ending;
 	unsigned falls;
 	char why[160]; /* it went down */
-	/* deadlines, fd_now_ns(): NEVER if not set */
+	/* deadlines, fd_now_ns(): MINDER_NEVER if not set */
 	uint64_t start_at, audit_late, look_at, stopped_at, resolver_at, end_at;
 	uint64_t up_since;
 };
@@ -70,7 +72,17 @@ static uint64_t in_ms(uint64_t ms)
 	return fd_now_ns() + ms * 1000000;
 }
 
-static int say(enum minder_says what, int fd, const char *text)
+uint64_t minder_again(unsigned falls)
+{
+	return in_ms(backoff_ms[MIN(falls, (unsigned)ARRAY_SIZE(backoff_ms) - 1)]);
+}
+
+bool minder_well(uint64_t up_since)
+{
+	return fd_now_ns() - up_since > (uint64_t)WELL_MS * 1000000;
+}
+
+int minder_say(enum minder_says what, int fd, const char *text)
 {
 	char bytes[1 + MINDER_TEXT_MAX];
 	int n = snprintf(bytes, sizeof(bytes), "%c%s", what, text);
@@ -80,7 +92,7 @@ static int say(enum minder_says what, int fd, const char *text)
 
 static _noreturn_ void fail(const struct err *e)
 {
-	(void)!say(MINDER_FAIL, -1, e->msg);
+	(void)!minder_say(MINDER_FAIL, -1, e->msg);
 	_exit(1);
 }
 
@@ -138,7 +150,7 @@ static int make_net(struct minder *m, struct err *e)
 
 /* ---- proxy and audit ---- */
 
-static int pair(int *ret_a, int *ret_b)
+int minder_pair(int *ret_a, int *ret_b)
 {
 	int p[2], size = 2 * PROXY_MSG_MAX;
 
@@ -232,8 +244,8 @@ static int hand_audit(struct minder *m)
 
 	if (m->audit_sup >= 0)
 		return 0;
-	r = pair(&m->audit_sup, &theirs);
-	return r < 0 ? r : say(MINDER_AUDIT, theirs, "");
+	r = minder_pair(&m->audit_sup, &theirs);
+	return r < 0 ? r : minder_say(MINDER_AUDIT, theirs, "");
 }
 
 static void tell_resolver(struct minder *m)
@@ -248,7 +260,8 @@ static void tell_resolver(struct minder *m)
 		n = send(m->resolver_fd, bytes, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno
 											    : 0;
 	if (n < 0)
-		(void)!say(MINDER_SAY, -1, "cannot tell the proxy which resolvers the host has");
+		(void)!minder_say(MINDER_SAY, -1,
+				  "cannot tell the proxy which resolvers the host has");
 }
 
 static int bring_up(struct minder *m, struct err *e)
@@ -258,11 +271,11 @@ static int bring_up(struct minder *m, struct err *e)
 
 	m->resolver_fd = fd_close(m->resolver_fd);
 	if (r == 0)
-		r = pair(&ctl, &ctl_theirs);
+		r = minder_pair(&ctl, &ctl_theirs);
 	if (r == 0)
-		r = pair(&m->resolver_fd, &res_theirs);
+		r = minder_pair(&m->resolver_fd, &res_theirs);
 	if (r == 0)
-		r = pair(&audit, &audit_theirs);
+		r = minder_pair(&audit, &audit_theirs);
 	if (r < 0)
 		return err_errno(e, r, "cannot make the sockets of the proxy");
 	r = start_audit(m, audit, e);
@@ -275,7 +288,9 @@ static int bring_up(struct minder *m, struct err *e)
 	m->up = true;
 	m->up_since = fd_now_ns();
 	tell_resolver(m);
-	return say(MINDER_PROXY, ctl, m->why);
+	keep_trust(&m->keep, m->resolver_fd);
+	keep_link(&m->keep, m->resolver_fd);
+	return minder_say(MINDER_PROXY, ctl, m->why);
 }
 
 /* Both, or none: what is left of the two is ended, and a start is planned. */
@@ -283,14 +298,13 @@ static void go_down(struct minder *m)
 {
 	if (m->proxy)
 		(void)kill(m->proxy, SIGKILL);
-	m->stopped_at = NEVER;
+	m->stopped_at = MINDER_NEVER;
 	if (!m->up)
 		return;
 	m->up = false;
-	if (fd_now_ns() - m->up_since > (uint64_t)WELL_MS * 1000000)
+	if (minder_well(m->up_since))
 		m->falls = 0;
-	m->start_at = in_ms(backoff_ms[MIN(m->falls, (unsigned)ARRAY_SIZE(backoff_ms) - 1)]);
-	m->falls++;
+	m->start_at = minder_again(m->falls++);
 	m->audit_late = in_ms(PATIENCE_MS);
 	if (!m->ending && hand_audit(m) < 0)
 		_exit(1); /* the supervisor is gone */
@@ -300,10 +314,10 @@ static void try_up(struct minder *m)
 {
 	struct err e = { 0 };
 
-	m->start_at = NEVER;
+	m->start_at = MINDER_NEVER;
 	if (bring_up(m, &e) == 0)
 		return;
-	(void)!say(MINDER_SAY, -1, e.msg);
+	(void)!minder_say(MINDER_SAY, -1, e.msg);
 	m->up = true; /* as far as it got */
 	m->up_since = fd_now_ns();
 	go_down(m);
@@ -340,14 +354,19 @@ static void on_children(struct minder *m)
 	(void)!read(m->sig, &si, sizeof(si));
 	while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
 		if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+			if (keep_stopped(&m->keep, pid, WIFSTOPPED(status)))
+				continue;
 			if (pid == m->proxy || pid == m->audit)
-				m->stopped_at = WIFSTOPPED(status) ? in_ms(STOPPED_MS) : NEVER;
+				m->stopped_at =
+					WIFSTOPPED(status) ? in_ms(STOPPED_MS) : MINDER_NEVER;
 			continue;
 		}
 		if (pid == m->proxy)
 			gone(m, &m->proxy, "the network proxy", status);
 		else if (pid == m->audit)
 			gone(m, &m->audit, "the log's writer", status);
+		else
+			(void)keep_gone(&m->keep, pid, status);
 	}
 }
 
@@ -357,6 +376,18 @@ static void replace(struct minder *m, const char *why)
 		return;
 	(void)snprintf(m->why, sizeof(m->why), "the network proxy %.100s", why);
 	go_down(m);
+}
+
+static void need_keeper(struct minder *m)
+{
+	struct err e = { 0 };
+
+	if (m->keep.wanted)
+		return;
+	if (keep_want(&m->keep, &e) < 0)
+		(void)minder_say(MINDER_SAY, -1, e.msg);
+	keep_trust(&m->keep, m->resolver_fd);
+	keep_link(&m->keep, m->resolver_fd);
 }
 
 /* The supervisor has little to say, and its end is the end. */
@@ -369,14 +400,19 @@ static void on_supervisor(struct minder *m)
 		return;
 	if (n <= 0) {
 		m->ending = true;
+		m->keep.start_at = m->keep.fetch_at = MINDER_NEVER;
 		m->end_at = in_ms(LAST_MS);
-		m->start_at = NEVER;
+		m->start_at = MINDER_NEVER;
 		m->resolver_fd = fd_close(m->resolver_fd);
 		return;
 	}
 	text[n] = '\0';
 	if (text[0] == MINDER_REPLACE)
 		replace(m, text + 1);
+	else if (text[0] == MINDER_REPLACE_KEEPER)
+		keep_replace(&m->keep, text + 1);
+	else if (text[0] == MINDER_NEED)
+		need_keeper(m);
 }
 
 static void watch_queue(struct minder *m, int op, int fd)
@@ -398,7 +434,7 @@ static void on_queue(struct minder *m)
 {
 	struct epoll_event ev[ARRAY_SIZE(queues)];
 
-	if (epoll_wait(m->look, ev, ARRAY_SIZE(ev), 0) > 0 && m->look_at == NEVER)
+	if (epoll_wait(m->look, ev, ARRAY_SIZE(ev), 0) > 0 && m->look_at == MINDER_NEVER)
 		m->look_at = in_ms(LOOK_MS);
 }
 
@@ -408,11 +444,11 @@ static void look_again(struct minder *m)
 
 	for (size_t i = 0; i < ARRAY_SIZE(queues); i++)
 		p[i] = (struct pollfd) { .fd = m->fds[queues[i]], .events = POLLIN };
-	m->look_at = NEVER;
+	m->look_at = MINDER_NEVER;
 	if (poll(p, ARRAY_SIZE(p), 0) > 0) {
 		m->look_at = in_ms(LOOK_MS);
 		if (m->up)
-			(void)!say(MINDER_ASK, -1, "");
+			(void)!minder_say(MINDER_ASK, -1, "");
 		return;
 	}
 	watch_queues(m, EPOLL_CTL_MOD);
@@ -429,27 +465,34 @@ static void on_time(struct minder *m)
 	if (now >= m->audit_late && !m->up && m->audit)
 		(void)kill(m->audit, SIGKILL);
 	if (now >= m->audit_late)
-		m->audit_late = NEVER;
+		m->audit_late = MINDER_NEVER;
 	if (now >= m->resolver_at) {
-		m->resolver_at = NEVER;
+		m->resolver_at = MINDER_NEVER;
 		resolver_watch(&m->resolver);
 		tell_resolver(m);
 	}
 	if (!m->up && !m->proxy && !m->audit && now >= m->start_at)
 		try_up(m);
+	if (!m->ending && keep_on_time(&m->keep))
+		keep_link(&m->keep, m->resolver_fd);
 }
 
 /* Milliseconds for poll(), rounded up; what has nothing to wait for is not waited for. */
 static int next_ms(const struct minder *m)
 {
-	const uint64_t all[] = { m->start_at,   m->audit_late,  m->look_at,
-				 m->stopped_at, m->resolver_at, m->end_at };
-	uint64_t first = NEVER, now = fd_now_ns();
+	const uint64_t all[] = { m->start_at,
+				 m->audit_late,
+				 m->look_at,
+				 m->stopped_at,
+				 m->resolver_at,
+				 m->end_at,
+				 m->ending ? MINDER_NEVER : keep_deadline(&m->keep) };
+	uint64_t first = MINDER_NEVER, now = fd_now_ns();
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!(i == 0 && (m->proxy || m->audit)))
 			first = MIN(first, all[i]);
-	if (first == NEVER)
+	if (first == MINDER_NEVER)
 		return -1;
 	return first <= now ? 0 : (int)MIN((first - now + 999999) / 1000000, (uint64_t)3600000);
 }
@@ -517,7 +560,8 @@ static void keep(int sock, int words)
 	(void)close_range(FD_WORDS + 1, ~0U, 0);
 }
 
-_noreturn_ void minder_main(const struct wire_order *o, int sock, int words, pid_t parent)
+_noreturn_ void minder_main(const struct wire_order *o, bool needs_keeper, int sock, int words,
+			    pid_t parent)
 {
 	static struct minder m = { .null = -1,
 				   .sig = -1,
@@ -530,19 +574,22 @@ _noreturn_ void minder_main(const struct wire_order *o, int sock, int words, pid
 	struct err e = { 0 };
 
 	m.o = o;
-	m.start_at = m.audit_late = m.look_at = m.stopped_at = m.resolver_at = m.end_at = NEVER;
+	m.start_at = m.audit_late = m.look_at = m.stopped_at = m.resolver_at = m.end_at =
+		MINDER_NEVER;
 	(void)prctl(PR_SET_NAME, "bac-minder");
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
 		_exit(1);
 	keep(sock, words);
 	if (begin(&m, &e) < 0 || make_net(&m, &e) < 0)
 		fail(&e);
-	if (say(MINDER_TAP, m.fds[NET_FD_TAP], "") < 0)
+	if (minder_say(MINDER_TAP, m.fds[NET_FD_TAP], "") < 0)
 		_exit(1);
 	m.fds[NET_FD_TAP] = fd_close(m.fds[NET_FD_TAP]);
 	resolver_watch(&m.resolver);
 	watch_queues(&m, EPOLL_CTL_ADD);
-	if (bring_up(&m, &e) < 0)
+	/* the keeper first: the guest is to know its authority when it comes up */
+	keep_init(&m.keep, o, m.null, FD_WORDS);
+	if ((needs_keeper && keep_want(&m.keep, &e) < 0) || bring_up(&m, &e) < 0)
 		fail(&e);
 	serve(&m);
 }

@@ -16,12 +16,14 @@
 
 #include "io/fd.h"
 #include "supervisor/minder.h"
+#include "supervisor/net-priv.h"
 #include "wire/net.h"
 #include "wire/proxy.h"
 #include "wire/receipt.h"
 
 enum {
 	POLICY_FD = 7,
+	CRED_FD = 8,
 	START_MS = 25000,
 	ANSWER_MS = 3000,
 	END_MS = 3000,
@@ -29,27 +31,9 @@ enum {
 	TURN_MAX = 64
 };
 
-/* A conversation that may be replaced by a next one: freed when the loop has let go of it. */
-struct link {
-	uv_poll_t poll;
-	int fd;
-	struct sup *sup;
-};
-
-struct netdoor {
-	pid_t minder;
-	int minder_pidfd, minder_fd, words_fd, tap, policy_fd;
-	uv_poll_t minder_poll, words_poll;
-	struct slog_carry words_carry;
-	struct link *proxy, *audit;
-	uint32_t generation, policy, applied, ping;
-	uv_timer_t late; /* the proxy owes an answer */
-	char remark[MINDER_TEXT_MAX];
-};
-
 /* ---- words to the proxy ---- */
 
-static void tell_minder(struct sup *s, enum minder_says what, const char *text)
+void net_tell_minder(struct sup *s, enum minder_says what, const char *text)
 {
 	char bytes[1 + MINDER_TEXT_MAX];
 	int n = snprintf(bytes, sizeof(bytes), "%c%s", what, text);
@@ -62,7 +46,7 @@ static void on_late(uv_timer_t *t)
 {
 	struct sup *s = t->data;
 
-	tell_minder(s, MINDER_REPLACE, "did not answer");
+	net_tell_minder(s, MINDER_REPLACE, "did not answer");
 }
 
 static void expect_answer(struct sup *s)
@@ -83,12 +67,37 @@ static int tell_proxy(struct sup *s, const struct proxy_msg *m, int fd)
 	return fd_send_with(s->net->proxy->fd, bytes, (size_t)n, fd, MSG_DONTWAIT);
 }
 
-static void tell_policy(struct sup *s)
+/* One that it does not have yet. */
+static void tell_text(struct sup *s, struct net_text *t, uint8_t type)
 {
-	struct proxy_msg m = { .type = PROXY_POLICY, .number = s->net->policy };
+	struct proxy_msg m = { .type = type, .number = t->number };
 
-	if (tell_proxy(s, &m, s->net->policy_fd) == 0)
+	if (t->at_proxy == t->number || !net_kept(s, t))
+		return;
+	t->at_proxy = t->number;
+	if (tell_proxy(s, &m, t->fd) == 0)
 		expect_answer(s);
+}
+
+void net_tell_texts(struct sup *s)
+{
+	struct netdoor *n = s->net;
+
+	if (!n->proxy)
+		return;
+	tell_text(s, &n->policy, PROXY_POLICY);
+	tell_text(s, &n->cred, PROXY_CREDENTIALS);
+}
+
+void net_tell_marks(struct sup *s)
+{
+	struct netdoor *n = s->net;
+	struct proxy_msg m = { .type = PROXY_MARKS };
+
+	m.marks.p = buf_data(&n->marks);
+	m.marks.n = (uint32_t)n->marks.n;
+	if (n->proxy && n->marks.n && tell_proxy(s, &m, -1) < 0)
+		slog_say(s->log, "network: the proxy does not take the marks of credentials");
 }
 
 static void tell_config(struct sup *s)
@@ -118,6 +127,7 @@ static void ask(struct sup *s)
 		(void)tell_proxy(s, &m, -1); /* a queue that is full is no answer either */
 		expect_answer(s);
 	}
+	keep_ask(s);
 }
 
 /* ---- links ---- */
@@ -130,7 +140,7 @@ static void on_link_closed(uv_handle_t *h)
 	free(l);
 }
 
-static void unlink_(struct link **at)
+void net_unlink(struct link **at)
 {
 	struct link *l = *at;
 
@@ -142,12 +152,11 @@ static void unlink_(struct link **at)
 	uv_close((uv_handle_t *)&l->poll, on_link_closed);
 }
 
-/* fd is consumed. */
-static void link_new(struct sup *s, struct link **at, int fd, uv_poll_cb fn)
+void net_link(struct sup *s, struct link **at, int fd, uv_poll_cb fn)
 {
 	struct link *l = calloc(1, sizeof(*l));
 
-	unlink_(at);
+	net_unlink(at);
 	if (!l || fd_nonblock(fd, true) < 0 || uv_poll_init(&s->loop, &l->poll, fd) != 0) {
 		slog_say(s->log, "network: out of memory");
 		(void)fd_close(fd);
@@ -163,12 +172,12 @@ static void link_new(struct sup *s, struct link **at, int fd, uv_poll_cb fn)
 
 /* ---- words from the proxy ---- */
 
-static void settle(struct sup *s, uint32_t number, int code, const char *text)
+static void settle(struct sup *s, const struct net_text *t, int code, const char *text)
 {
 	for (struct client *c = s->clients; c; c = c->next) {
-		if (!c->waits_policy || c->waits_policy > number)
+		if (c->waits_text != t || c->waits_number > t->number)
 			continue;
-		c->waits_policy = 0;
+		c->waits_text = NULL;
 		if (code)
 			sup_client_failed(c, code, text);
 		else
@@ -176,20 +185,37 @@ static void settle(struct sup *s, uint32_t number, int code, const char *text)
 	}
 }
 
+static bool owes(const struct net_text *t)
+{
+	return t->applied != t->at_proxy;
+}
+
+bool net_proxy_owes(const struct netdoor *n)
+{
+	return n->proxy && (owes(&n->policy) || owes(&n->cred));
+}
+
+/* An answer to one that has been followed by another already tells nothing. */
 static void on_applied(struct sup *s, const struct proxy_msg *m)
 {
 	struct netdoor *n = s->net;
+	bool cred = m->applied.number == n->cred.at_proxy;
+	struct net_text *t = cred ? &n->cred : &n->policy;
 
-	if (m->applied.number > n->policy)
-		return; /* it invents */
+	if (m->applied.number != t->at_proxy)
+		return; /* or it invents */
 	(void)uv_timer_stop(&n->late);
 	if (m->applied.code)
-		slog_say(s->log, "network: the policy is not understood, all is denied: %s",
+		slog_say(s->log, "network: %s: %s",
+			 cred ? "the credentials are not understood, there are none"
+			      : "the policy is not understood, all is denied",
 			 m->applied.text);
-	n->applied = m->applied.number;
-	settle(s, n->applied, -m->applied.code, m->applied.text);
-	if (n->applied < n->policy)
+	t->applied = m->applied.number;
+	if (t->applied == t->number)
+		settle(s, t, -m->applied.code, m->applied.text);
+	if (net_proxy_owes(n))
 		expect_answer(s);
+	keep_step(s);
 }
 
 static void on_proxy_msg(struct sup *s, const struct proxy_msg *m)
@@ -199,7 +225,7 @@ static void on_proxy_msg(struct sup *s, const struct proxy_msg *m)
 		on_applied(s, m);
 		break;
 	case PROXY_PONG:
-		if (m->number == s->net->ping && s->net->applied == s->net->policy)
+		if (m->number == s->net->ping && !net_proxy_owes(s->net))
 			(void)uv_timer_stop(&s->net->late);
 		break;
 	case PROXY_SAY:
@@ -226,7 +252,7 @@ static void on_proxy(uv_poll_t *p, int status, int events)
 		if (n <= 0)
 			break;
 		if (proxy_parse(&m, 'P', bytes, (size_t)n, 0) != WIRE_OK) {
-			tell_minder(s, MINDER_REPLACE, "broke its protocol");
+			net_tell_minder(s, MINDER_REPLACE, "broke its protocol");
 			n = 0;
 			break;
 		}
@@ -235,7 +261,7 @@ static void on_proxy(uv_poll_t *p, int status, int events)
 	if (l != s->net->proxy || n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
 	(void)uv_timer_stop(&s->net->late);
-	unlink_(&s->net->proxy); /* the minder brings the next */
+	net_unlink(&s->net->proxy); /* the minder brings the next */
 }
 
 /* ---- receipts ---- */
@@ -251,7 +277,7 @@ static void send_receipt(struct sup *s, const struct receipt *r)
 }
 
 /* A word about the sandbox. */
-static void note(struct sup *s, const char *reason, const char *note)
+void net_note(struct sup *s, const char *reason, const char *note)
 {
 	struct receipt r = { .event = RECEIPT_NOTE,
 			     .kind = RK_SANDBOX,
@@ -337,12 +363,14 @@ static void on_new_proxy(struct sup *s, int fd, const char *why)
 	if (*why) {
 		slog_say(s->log, "network: %s: started again", why);
 		(void)snprintf(n->remark, sizeof(n->remark), "%s and was started again", why);
-		note(s, "proxy-restarted", why);
+		net_note(s, "proxy-restarted", why);
 	}
 	(void)uv_timer_stop(&n->late);
-	link_new(s, &n->proxy, fd, on_proxy);
+	net_link(s, &n->proxy, fd, on_proxy);
 	tell_config(s);
-	tell_policy(s);
+	n->policy.at_proxy = n->cred.at_proxy = n->cred.applied = n->policy.applied = 0;
+	net_tell_texts(s);
+	net_tell_marks(s);
 }
 
 /* 1: there is nothing; else what came, with its text in bytes, and *ret_fd the caller's. */
@@ -376,7 +404,9 @@ static void on_minder(uv_poll_t *p, int status, int events)
 	if (bytes[0] == MINDER_PROXY && fd >= 0)
 		on_new_proxy(s, take_fd(&fd), bytes + 1);
 	else if (bytes[0] == MINDER_AUDIT && fd >= 0)
-		link_new(s, &s->net->audit, take_fd(&fd), on_audit);
+		net_link(s, &s->net->audit, take_fd(&fd), on_audit);
+	else if (bytes[0] == MINDER_KEEPER && fd >= 0)
+		keep_new(s, take_fd(&fd), bytes + 1);
 	else if (bytes[0] == MINDER_ASK)
 		ask(s);
 	else if (bytes[0] == MINDER_SAY)
@@ -413,29 +443,43 @@ bool sup_net_reap(struct sup *s)
 
 /* ---- the door ---- */
 
-bool sup_net_policy(struct client *c, const struct wire_frame *f)
+static bool take_text(struct client *c, bool cred)
 {
 	_close_ int fd = take_fd(&c->conn.came_fd);
 	struct sup *s = c->sup;
-	struct netdoor *n = s->net;
+	struct net_text *t;
 
-	(void)f;
 	if (fd < 0)
 		return false;
-	if (!n) {
+	if (!s->net) {
 		sup_client_frame(c, 0, WIRE_DONE, 0, NULL, 0);
 		return true;
 	}
-	(void)fd_close(n->policy_fd);
-	n->policy_fd = take_fd(&fd);
-	c->waits_policy = ++n->policy;
-	tell_policy(s);
+	t = cred ? &s->net->cred : &s->net->policy;
+	(void)fd_close(t->fd);
+	t->fd = take_fd(&fd);
+	t->number = ++s->net->last;
+	c->waits_text = t;
+	c->waits_number = t->number;
+	keep_text(s, t);
 	return true;
+}
+
+bool sup_net_policy(struct client *c, const struct wire_frame *f)
+{
+	(void)f;
+	return take_text(c, false);
+}
+
+bool sup_net_credentials(struct client *c, const struct wire_frame *f)
+{
+	(void)f;
+	return take_text(c, true);
 }
 
 void sup_net_client_gone(struct client *c)
 {
-	c->waits_policy = 0;
+	c->waits_text = NULL;
 }
 
 const char *sup_net_remark(const struct sup *s)
@@ -451,8 +495,10 @@ static struct netdoor *door_new(void)
 
 	if (n) {
 		n->minder_pidfd = n->minder_fd = n->words_fd = n->tap = -1;
-		n->policy_fd = POLICY_FD;
-		n->policy = 1;
+		n->policy = (struct net_text) { .fd = POLICY_FD, .number = 1 };
+		n->cred = (struct net_text) { .fd = CRED_FD };
+		n->last = 1;
+		buf_init(&n->marks, PROXY_MARKS_MAX);
 	}
 	return n;
 }
@@ -465,7 +511,7 @@ static int fork_minder(struct sup *s, int sock, int words)
 	if (s->net->minder < 0)
 		return -errno;
 	if (s->net->minder == 0)
-		minder_main(&s->order, sock, words, us);
+		minder_main(&s->order, s->net->needed, sock, words, us);
 	s->net->minder_pidfd = pidfd_open(s->net->minder, 0);
 	return s->net->minder_pidfd < 0 ? -errno : 0;
 }
@@ -477,11 +523,15 @@ int sup_net_start(struct sup *s, struct err *e)
 
 	if (!s->order.network) {
 		(void)close(POLICY_FD);
+		(void)close(CRED_FD);
 		return 0;
 	}
 	s->net = door_new();
 	if (!s->net)
 		return err_errno(e, -ENOMEM, "cannot start the network");
+	r = keep_begin(s, e);
+	if (r < 0)
+		return r;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p) < 0)
 		return err_errno(e, -errno, "cannot start the network");
 	s->net->minder_fd = p[0];
@@ -515,9 +565,13 @@ static int await(struct sup *s, enum minder_says what, int *ret_fd, struct err *
 			*ret_fd = take_fd(&fd);
 			return 0;
 		}
-		if (r == 0)
+		if (r == 0 && bytes[0] == MINDER_SAY)
+			slog_say(s->log, "network: %s", bytes + 1);
+		else if (r == 0)
 			return err_set(e, -EPROTO,
 				       "the keeper of the sandbox's network is confused");
+		if (r == 0)
+			continue;
 		if (fd_now_ns() > end)
 			return err_set(e, -ETIMEDOUT, "the sandbox's network does not come up");
 		(void)poll(&p, 1, 1000);
@@ -543,8 +597,10 @@ static int hear_all(struct sup *s)
 	struct netdoor *n = s->net;
 	int r;
 
-	n->minder_poll.data = n->words_poll.data = n->late.data = s;
+	n->minder_poll.data = n->words_poll.data = n->late.data = n->keeper_late.data = s;
 	r = uv_timer_init(&s->loop, &n->late);
+	if (r == 0)
+		r = uv_timer_init(&s->loop, &n->keeper_late);
 	if (r == 0)
 		r = uv_poll_init(&s->loop, &n->minder_poll, n->minder_fd);
 	if (r == 0)
@@ -567,11 +623,17 @@ int sup_net_watch(struct sup *s, struct err *e)
 	r = hear_all(s);
 	if (r < 0)
 		return err_errno(e, r, "cannot watch the network");
+	if (n->needed) {
+		r = await(s, MINDER_KEEPER, &fd, e);
+		if (r < 0)
+			return r;
+		keep_new(s, fd, "");
+	}
 	r = await(s, MINDER_AUDIT, &fd, e);
 	if (r < 0)
 		return r;
-	link_new(s, &n->audit, fd, on_audit);
-	note(s, "started", s->order.name);
+	net_link(s, &n->audit, fd, on_audit);
+	net_note(s, "started", s->order.name);
 	r = await(s, MINDER_PROXY, &fd, e);
 	if (r == 0)
 		on_new_proxy(s, fd, "");
@@ -592,7 +654,7 @@ static void end_proxy(struct netdoor *n)
 	while ((now = fd_now_ns()) < end && poll(&p, 1, (int)((end - now) / 1000000 + 1)) > 0)
 		if (recv(n->proxy->fd, bytes, sizeof(bytes), MSG_DONTWAIT) <= 0)
 			break;
-	unlink_(&n->proxy);
+	net_unlink(&n->proxy);
 }
 
 /* The proxy ends with its conversation, bac-audit with all of its, the minder when both have. */
@@ -605,8 +667,9 @@ void sup_net_end(struct sup *s)
 	if (!n || n->minder <= 0)
 		return;
 	end_proxy(n);
-	note(s, "stopped", s->reason);
-	unlink_(&n->audit);
+	net_note(s, "stopped", s->reason);
+	net_unlink(&n->audit);
+	net_unlink(&n->keeper);
 	(void)shutdown(n->minder_fd, SHUT_RDWR);
 	p = (struct pollfd) { .fd = n->minder_pidfd, .events = POLLIN };
 	if (poll(&p, 1, END_MS) <= 0)
@@ -627,6 +690,7 @@ void sup_net_free(struct sup *s)
 	(void)fd_close(n->minder_pidfd);
 	(void)fd_close(n->words_fd);
 	(void)fd_close(n->tap);
-	(void)fd_close(n->policy_fd);
+	(void)fd_close(n->policy.fd);
+	keep_free(n);
 	free(n);
 }

@@ -17,6 +17,10 @@ int sup_net_watch(struct sup *s, struct err *e) _must_check_;
 
 /* POLICY of a client. False: it broke the protocol. */
 bool sup_net_policy(struct client *c, const struct wire_frame *f);
+/* CREDENTIALS of a client, likewise. */
+bool sup_net_credentials(struct client *c, const struct wire_frame *f);
+/* With the answer to HELLO: what the guest is to trust, and its environment. 0, -ENOBUFS, -ENOMEM. */
+int sup_net_config(struct sup *s) _must_check_;
 void sup_net_client_gone(struct client *c);
 
 /* Onto the chain of receipts: what the workspace server refused (path: absolute). What cannot be

@@ -36,6 +36,7 @@ struct job;
 struct share;
 struct netdoor;
 struct stream_marks;
+struct net_text;
 
 struct client {
 	struct conn conn;
@@ -45,7 +46,9 @@ struct client {
 	uint32_t gather_id; /* its stream; 0: none */
 	unsigned streams;
 	bool waits_ready, waits_gone, waits_status;
-	uint32_t waits_policy; /* number of the policy that it brought; 0: none */
+	const struct net_text
+		*waits_text;   /* the policy or the credentials, which it brought; NULL: none */
+	uint32_t waits_number; /* its number */
 };
 
 /* One running command, seen from the wire. */
