@@ -79,9 +79,19 @@ static void end(void *arg, struct hfields *trailers)
 	h2_stream_end(arg, trailers);
 }
 
+/* What was said in a tunnel is delivered. */
 static void cancel(void *arg)
 {
-	h2_stream_reset(arg, NGHTTP2_CANCEL);
+	struct h2_stream *s = arg;
+
+	if (!s->tunnel) {
+		h2_stream_reset(s, NGHTTP2_CANCEL);
+		return;
+	}
+	h2_stream_end(s, NULL);
+	h2_stream_over(s);
+	if (s->sent_end)
+		h2_stream_reset(s, NGHTTP2_CANCEL);
 }
 
 static int begin(struct back *back, struct xchg *x, const struct xhead *head, bool body,
@@ -102,8 +112,9 @@ static int begin(struct back *back, struct xchg *x, const struct xhead *head, bo
 	if (!s)
 		return -ENOMEM;
 	s->head_only = streq(head->method, "HEAD");
-	s->upgrade = head->protocol[0] && !streq(head->method, "CONNECT");
-	body |= streq(head->method, "CONNECT") || s->upgrade;
+	s->tunnel = streq(head->method, "CONNECT");
+	s->body = body;
+	body |= s->tunnel;
 	s->out_end = !body;
 	source.source.ptr = s;
 	h2_nva_request(&a, head);
@@ -157,10 +168,8 @@ static void head(struct h2_stream *s, bool no_more)
 	s->head_done = h->status / 100 != 1;
 	h->no_body =
 		no_more || !s->head_done || s->head_only || h->status == 204 || h->status == 304;
-	if (s->upgrade && h->status / 100 == 2) {
-		h->status = 101; /* what it is called in HTTP/1 */
-		h->no_body = no_more;
-	}
+	if (s->head_done)
+		s->tunnel &= h->status / 100 == 2;
 	if (s->x)
 		xchg_answer(s->x, h);
 	*h = (struct xhead) { 0 };
@@ -168,17 +177,16 @@ static void head(struct h2_stream *s, bool no_more)
 		h2_stream_deliver(s);
 }
 
-/* With the answer the exchange is over, whatever is left of the request. */
+/* With the answer it is over, unless it is a tunnel or the request is not whole: then the exchange will say cancel(). */
 static void take_end(struct h2_stream *s, struct hfields *trailers)
 {
 	of(s->h2)->back.used = true;
 	xchg_down_end(s->x, trailers);
-	if (!s->x)
+	if (!s->x || s->tunnel || (s->body && !s->out_end))
 		return;
 	h2_stream_over(s);
-	if (!s->closed && !s->sent_end)
-		(void)nghttp2_submit_rst_stream(s->h2->ses, NGHTTP2_FLAG_NONE, s->id,
-						NGHTTP2_CANCEL);
+	if (!s->closed && !s->out_end)
+		h2_stream_reset(s, NGHTTP2_CANCEL);
 }
 
 static void received(struct h2 *h, const nghttp2_frame *f)

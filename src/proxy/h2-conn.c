@@ -198,9 +198,8 @@ static int on_sent(nghttp2_session *ses, const nghttp2_frame *f, void *user)
 	s = stream_of(h, f->hd.stream_id);
 	if (s)
 		s->sent_end = true;
-	/* An answer that came before the request was whole: the client need not go on (RFC 9113 8.1). */
-	if (s && !s->x && h->side->begin &&
-	    nghttp2_session_get_stream_remote_close(ses, f->hd.stream_id) == 0)
+	/* An answer that came before the request was whole: the client need not go on (RFC 9113 8.1). Or a tunnel that is over. */
+	if (s && s->over && nghttp2_session_get_stream_remote_close(ses, f->hd.stream_id) == 0)
 		(void)nghttp2_submit_rst_stream(ses, NGHTTP2_FLAG_NONE, f->hd.stream_id,
 						NGHTTP2_NO_ERROR);
 	return 0;
@@ -587,7 +586,6 @@ static int session(struct h2 *h, nghttp2_mem *mem)
 		return -ENOMEM;
 	}
 	nghttp2_option_set_no_auto_window_update(o, 1);
-	nghttp2_option_set_no_closed_streams(o, 1);
 	nghttp2_option_set_max_reserved_remote_streams(o, 0);
 	nghttp2_option_set_max_outbound_ack(o, H2_QUEUE_MAX);
 	nghttp2_option_set_max_send_header_block_length(o, BLOCK_MAX);

@@ -18,15 +18,13 @@ static void answer(void *arg, struct xhead *h)
 {
 	struct h2_stream *s = arg;
 	const nghttp2_data_provider body = { .source.ptr = s, .read_callback = h2_stream_read };
-	/* what a tunnel's beginning is called in HTTP/1 (RFC 8441 5) */
-	const uint16_t status = h->status == 101 && s->connect ? 200 : h->status;
 	struct h2_nva a;
 	int r;
 
 	if (s->closed || s->answered)
 		return;
-	h2_nva_answer(&a, h, status);
-	if (status / 100 == 1) {
+	h2_nva_answer(&a, h);
+	if (h->status / 100 == 1) {
 		r = nghttp2_submit_headers(s->h2->ses, NGHTTP2_FLAG_NONE, s->id, NULL, a.v, a.n,
 					   NULL);
 	} else {
@@ -108,8 +106,6 @@ static void head(struct h2_stream *s, bool no_more)
 	s->head_done = true;
 	if (s->fault)
 		misunderstood(s);
-	else
-		s->connect = streq(s->head.method, "CONNECT");
 	s->head.no_body = s->deaf = !body;
 	x = xchg_request(&of(s->h2)->front, &ops, s, &s->head, body);
 	if (!x)
@@ -183,7 +179,6 @@ struct front *front_h2(struct loop *l, struct chan *c, void *conn, void (*closed
 		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_STREAMS_MAX },
 		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, H2_FRONT_WINDOW },
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, HTTP_HEAD_MAX },
-		{ NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1 },
 		{ NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL, 1 },
 	};
 	struct front_h2 *f = calloc(1, sizeof(*f));

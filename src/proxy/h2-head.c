@@ -288,41 +288,33 @@ static const char *authority(struct h2_nva *a, const struct xhead *h)
 	return a->authority;
 }
 
-/* An Upgrade of HTTP/1 becomes an extended CONNECT (RFC 8441 5); its key proves nothing here. */
 void h2_nva_request(struct h2_nva *a, const struct xhead *h)
 {
-	const bool upgrade = h->protocol[0];
-	const bool tunnel = streq(h->method, "CONNECT") && !upgrade;
+	const bool tunnel = streq(h->method, "CONNECT") && !h->protocol[0];
+	const char *path = h->target[0] ? h->target : "/";
 
 	a->n = 0;
-	put_text(a, ":method", upgrade ? "CONNECT" : h->method);
-	if (upgrade)
+	put_text(a, ":method", h->method);
+	if (h->protocol[0])
 		put_text(a, ":protocol", h->protocol);
 	if (!tunnel)
 		put_text(a, ":scheme", "https");
 	put_text(a, ":authority", authority(a, h));
 	if (!tunnel) /* a query may hold what nobody should keep */
-		put(a, ":path", 5, h->target[0] ? h->target : "/",
-		    h->target[0] ? strlen(h->target) : 1, true);
-	for (size_t i = 0; i < h->fields.n; i++) {
-		const struct hfield *f = &h->fields.v[i];
-
-		if (!upgrade ||
-		    !http_word_is((const uint8_t *)f->name, f->name_len, "sec-websocket-key"))
-			put(a, f->name, f->name_len, f->value, f->value_len, f->secret);
-	}
+		put(a, ":path", 5, path, strlen(path), true);
+	h2_nva_fields(a, &h->fields);
 	if (h->expect_continue)
 		put_text(a, "expect", "100-continue");
-	if (h->has_length && !upgrade && !tunnel)
+	if (h->has_length && !streq(h->method, "CONNECT"))
 		put_length(a, h->length);
 }
 
-void h2_nva_answer(struct h2_nva *a, const struct xhead *h, uint16_t status)
+void h2_nva_answer(struct h2_nva *a, const struct xhead *h)
 {
 	a->n = 0;
-	(void)snprintf(a->status, sizeof(a->status), "%u", status % 1000U);
+	(void)snprintf(a->status, sizeof(a->status), "%u", h->status % 1000U);
 	put_text(a, ":status", a->status);
 	h2_nva_fields(a, &h->fields);
-	if (h->has_length && status / 100 != 1 && status != 204)
+	if (h->has_length && h->status / 100 != 1 && h->status != 204)
 		put_length(a, h->length);
 }

@@ -63,10 +63,10 @@ struct h2_stream {
 	bool out_end, out_wanted; /* the giver was refused some */
 
 	/* of the front */
-	bool connect, answered, deaf; /* deaf: no body is expected; what comes is dropped */
+	bool answered, deaf; /* deaf: no body is expected; what comes is dropped */
 	bool sent_end;
 	/* of the back */
-	bool head_only, upgrade;
+	bool head_only, tunnel, body; /* body: one was announced */
 	unsigned informed;
 	uint64_t born; /* h2->bytes at its beginning */
 };
@@ -159,5 +159,5 @@ void h2_head_field(struct h2_stream *s, const char *name, size_t name_n, const c
 void h2_head_request(struct h2_stream *s);
 /* Borrowed from what they are made of. */
 void h2_nva_request(struct h2_nva *a, const struct xhead *h);
-void h2_nva_answer(struct h2_nva *a, const struct xhead *h, uint16_t status);
+void h2_nva_answer(struct h2_nva *a, const struct xhead *h);
 void h2_nva_fields(struct h2_nva *a, const struct hfields *f);

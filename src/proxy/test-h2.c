@@ -19,7 +19,7 @@ struct xchg {
 	const struct front_ops *front;
 	const struct back_ops *back;
 	void *fs, *bs;
-	bool up_over, down_over, dead;
+	bool body, up_ended, connect, tunnel;
 };
 
 static struct back *upstream;
@@ -30,7 +30,6 @@ static struct xhead last_request;
 static void done(struct xchg *x)
 {
 	alive--;
-	x->dead = true;
 	free(x);
 }
 
@@ -48,7 +47,9 @@ struct xchg *xchg_request(struct front *f, const struct front_ops *ops, void *s,
 	struct xchg *x = calloc(1, sizeof(*x));
 
 	check(x);
-	*x = (struct xchg) { .f = f, .front = ops, .fs = s, .up_over = !body };
+	*x = (struct xchg) {
+		.f = f, .front = ops, .fs = s, .body = body, .connect = streq(h->method, "CONNECT")
+	};
 	alive++;
 	if (h->status || !upstream || upstream->begin(upstream, x, h, body, &x->bs, &x->back) < 0) {
 		refuse(ops, s, h->status ? h->status : 503);
@@ -66,7 +67,7 @@ size_t xchg_up(struct xchg *x, const uint8_t *p, size_t n)
 
 void xchg_up_end(struct xchg *x, struct hfields *trailers)
 {
-	x->up_over = true;
+	x->up_ended = true;
 	x->back->end(x->bs, trailers);
 }
 
@@ -85,6 +86,7 @@ void xchg_down_room(struct xchg *x)
 
 void xchg_answer(struct xchg *x, struct xhead *h)
 {
+	x->tunnel = x->connect && h->status / 100 == 2;
 	x->front->answer(x->fs, h);
 	xhead_done(h);
 }
@@ -97,7 +99,7 @@ size_t xchg_down(struct xchg *x, const uint8_t *p, size_t n)
 void xchg_down_end(struct xchg *x, struct hfields *trailers)
 {
 	x->front->end(x->fs, trailers);
-	if (!x->up_over)
+	if (x->tunnel || (x->body && !x->up_ended))
 		x->back->cancel(x->bs);
 	done(x);
 }
