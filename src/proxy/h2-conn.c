@@ -193,9 +193,11 @@ static int on_sent(nghttp2_session *ses, const nghttp2_frame *f, void *user)
 	if (f->hd.type != NGHTTP2_DATA && f->hd.type != NGHTTP2_HEADERS)
 		return 0;
 	h->sent_frames++;
+	s = stream_of(h, f->hd.stream_id);
+	if (s)
+		s->sent_head |= s->answered;
 	if (!(f->hd.flags & NGHTTP2_FLAG_END_STREAM))
 		return 0;
-	s = stream_of(h, f->hd.stream_id);
 	if (s)
 		s->sent_end = true;
 	/* An answer that came before the request was whole: the client need not go on (RFC 9113 8.1). Or a tunnel that is over. */

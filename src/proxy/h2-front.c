@@ -123,16 +123,22 @@ static void take_end(struct h2_stream *s, struct hfields *trailers)
 	xchg_up_end(s->x, trailers);
 }
 
+/* Requests that a client takes back, or makes us reset, before it has seen anything of their answer cost us and not him. */
+static void count_reset(struct h2_stream *s)
+{
+	if (!s->sent_head && (s->reset || s->malformed || s->x) && ++s->h2->resets > H2_RESETS_MAX)
+		h2_calm(s->h2);
+}
+
 static void closed(struct h2_stream *s)
 {
 	struct xchg *x = s->x;
 
+	count_reset(s);
 	if (!x || (s->sent_end && s->in_end && s->code == NGHTTP2_NO_ERROR))
 		return; /* an answer without a body is with the client: end() comes */
 	s->x = NULL;
 	s->over = true;
-	if (!s->answered && ++s->h2->resets > H2_RESETS_MAX)
-		h2_calm(s->h2);
 	xchg_front_gone(x, s->malformed ? XCHG_BAD : XCHG_CUT);
 }
 

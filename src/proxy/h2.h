@@ -64,7 +64,7 @@ struct h2_stream {
 
 	/* of the front */
 	bool answered, deaf; /* deaf: no body is expected; what comes is dropped */
-	bool sent_end;
+	bool sent_head, sent_end;
 	/* of the back */
 	bool head_only, tunnel, body; /* body: one was announced */
 	unsigned informed;

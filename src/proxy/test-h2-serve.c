@@ -1,5 +1,6 @@
 /* A server of HTTP/2 made of the front alone, for tools that speak to it from outside (test/proxy/h2spec.py): the descriptor of a
- * listening socket is its argument. What it answers is said by the path: "/echo" gives the request's body back, all else the same text. */
+ * listening socket is its argument. What it answers is said by the path: "/echo" gives the request's body back, "/stall" takes
+ * nothing of it, all else is answered with the same text. */
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 struct xchg {
 	const struct front_ops *ops;
 	void *s;
-	bool echo;
+	bool echo, stall;
 };
 
 static struct loop loop;
@@ -60,6 +61,7 @@ struct xchg *xchg_request(struct front *f, const struct front_ops *ops, void *s,
 	check(x);
 	*x = (struct xchg) { .ops = ops, .s = s };
 	x->echo = !h->status && (streq(h->target, "/echo") || h->protocol[0]);
+	x->stall = !h->status && streq(h->target, "/stall");
 	if (x->echo)
 		answer(x, 200);
 	if (x->echo && !body)
@@ -72,6 +74,8 @@ struct xchg *xchg_request(struct front *f, const struct front_ops *ops, void *s,
 
 size_t xchg_up(struct xchg *x, const uint8_t *p, size_t n)
 {
+	if (x->stall)
+		return 0;
 	return x->echo ? x->ops->data(x->s, p, n) : n;
 }
 
