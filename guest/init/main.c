@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "guest/init/authority.h"
 #include "guest/init/boot.h"
 #include "guest/init/clock.h"
 #include "guest/init/die.h"
@@ -45,6 +46,7 @@ struct init {
 	struct boot boot;
 	struct shares shares;
 	struct poke poke;
+	struct authority authority;
 	struct watch signals;
 	struct timer config_wait;
 	enum phase phase;
@@ -93,9 +95,30 @@ static void on_changed(struct init *in, const struct wire_frame *f)
 		poke_send(&in->poke, &m);
 }
 
+static void on_trust(struct init *in, const struct wire_frame *f)
+{
+	const char *pem;
+
+	if (wire_trust_parse(&pem, f) == WIRE_OK)
+		authority_trust(&in->authority, pem);
+}
+
+static void on_env(struct init *in, const struct wire_frame *f)
+{
+	struct wire_env m;
+	int ans = wire_env_parse(&m, f);
+
+	die_check(MIN(ans, 0));
+	if (ans != WIRE_OK)
+		return;
+	authority_env(&in->authority, &m);
+	wire_env_done(&m);
+}
+
 static void on_start(struct init *in, const struct wire_frame *f)
 {
 	(void)f;
+	authority_settle(&in->authority);
 	in->phase = RUNNING;
 	die_check(wire_u64_add(&in->port.ctl, WIRE_READY, loop_now()));
 }
@@ -134,6 +157,8 @@ static const struct {
 	[WIRE_MOUNT] = { SHARING | RUNNING | STOPPING, on_mount },
 	[WIRE_UMOUNT] = { RUNNING | STOPPING, on_mount },
 	[WIRE_CHANGED] = { RUNNING | STOPPING, on_changed },
+	[WIRE_TRUST] = { SHARING | RUNNING | STOPPING, on_trust },
+	[WIRE_ENV] = { SHARING | RUNNING | STOPPING, on_env },
 	[WIRE_START] = { SHARING, on_start },
 	[WIRE_TIME] = { SHARING | RUNNING | STOPPING, on_time },
 	[WIRE_PING] = { WAITING | SHARING | RUNNING | STOPPING, on_ping },
@@ -269,7 +294,7 @@ static void start(struct init *in)
 	in->port.on_lost = on_lost;
 	in->port.user = in;
 	shares_init(&in->shares, &in->loop, &in->port);
-	sessions_init(&in->sessions, &in->loop, &in->port);
+	sessions_init(&in->sessions, &in->loop, &in->port, &in->authority);
 	in->down = (struct down) {
 		.loop = &in->loop, .port = &in->port, .boot = &in->boot, .sessions = &in->sessions
 	};
@@ -286,7 +311,7 @@ static void start(struct init *in)
 
 int main(void)
 {
-	static struct init in = { .phase = WAITING, .poke = { -1 } };
+	static struct init in = { .phase = WAITING, .poke = { -1 }, .authority = AUTHORITY_INIT };
 	bool busy = false;
 
 	if (getpid() != 1) {

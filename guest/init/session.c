@@ -38,10 +38,10 @@ struct session {
 	struct wire_exit end; /* ENDED: how */
 };
 
-void sessions_init(struct sessions *ss, struct loop *l, struct port *p)
+void sessions_init(struct sessions *ss, struct loop *l, struct port *p, struct authority *a)
 {
 	*ss = (struct sessions) {
-		.loop = l, .port = p, .null_fd = -1, .pts_fd = -1, .proc_fd = -1
+		.loop = l, .port = p, .authority = a, .null_fd = -1, .pts_fd = -1, .proc_fd = -1
 	};
 	ss->workdir = "/";
 	chans_init(&ss->chans, l, p);
@@ -335,8 +335,10 @@ static void exec(struct session *s, const void *p, size_t n)
 	struct sessions *ss = s->all;
 	uint32_t stream = s->stream;
 	struct err e;
-	int r = spawn_job_new(&s->job, p, n);
+	int r;
 
+	authority_settle(ss->authority);
+	r = spawn_job_new(&s->job, p, n, ss->authority->all);
 	buf_done(&s->exec);
 	if (r > 0) {
 		session_free(s);

@@ -5,6 +5,7 @@
  * ended and its output drains; EXIT is queued, and it is gone. */
 #include <sys/types.h>
 
+#include "guest/init/authority.h"
 #include "guest/init/chan.h"
 
 struct session;
@@ -17,6 +18,7 @@ struct sessions {
 	int pts_fd;  /* directory of terminals */
 	int proc_fd; /* /proc */
 	const char *workdir;
+	struct authority *authority; /* what commands get by it */
 	struct session *list;
 	unsigned n;
 	unsigned most; /* at once, since memory was given back */
@@ -24,8 +26,8 @@ struct sessions {
 	struct killer *killers;
 };
 
-/* workdir borrows, the descriptors as well. */
-void sessions_init(struct sessions *ss, struct loop *l, struct port *p);
+/* workdir borrows, the descriptors and the authority as well. */
+void sessions_init(struct sessions *ss, struct loop *l, struct port *p, struct authority *a);
 
 /* A frame on a stream. NULL, or what the host did wrong, which ends the conversation. */
 const char *sessions_frame(struct sessions *ss, const struct wire_frame *f) _must_check_;

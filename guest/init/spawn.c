@@ -43,8 +43,9 @@ enum {
 struct spawn_job {
 	struct wire_exec m; /* borrows from msg */
 	uint8_t *msg;
-	const char **env;    /* room for the defaults and the message's entries */
-	const char **script; /* room for the arguments of a shell */
+	struct env *defaults; /* of the host; may be NULL */
+	const char **env;     /* room for the defaults and the message's entries */
+	const char **script;  /* room for the arguments of a shell */
 	struct spawn s;
 	int report;
 	struct user user;
@@ -62,6 +63,7 @@ struct spawn_job *spawn_job_free(struct spawn_job *j)
 	if (!j)
 		return NULL;
 	wire_exec_done(&j->m);
+	(void)env_drop(j->defaults);
 	free(j->msg);
 	free(j->env);
 	free(j->script);
@@ -74,7 +76,12 @@ const struct wire_exec *spawn_job_exec(const struct spawn_job *j)
 	return &j->m;
 }
 
-int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n)
+static uint32_t n_defaults(const struct spawn_job *j)
+{
+	return j->defaults ? j->defaults->n : 0;
+}
+
+int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n, struct env *env)
 {
 	struct spawn_job *j = malloc(sizeof(*j));
 	int ans;
@@ -82,6 +89,7 @@ int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n)
 	if (!j)
 		return -ENOMEM;
 	memset(j, 0, offsetof(struct spawn_job, passwd));
+	j->defaults = env_hold(env);
 	j->msg = malloc(n ? n : 1);
 	if (!j->msg) {
 		(void)spawn_job_free(j);
@@ -90,7 +98,8 @@ int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n)
 	memcpy(j->msg, msg, n);
 	ans = wire_exec_parse(&j->m, j->msg, n);
 	if (ans == WIRE_OK) {
-		j->env = calloc((size_t)j->m.envc + BASE_ENV_MAX + 1, sizeof(*j->env));
+		j->env = calloc((size_t)j->m.envc + n_defaults(j) + BASE_ENV_MAX + 1,
+				sizeof(*j->env));
 		j->script = calloc((size_t)j->m.argc + 2, sizeof(*j->script));
 		if (!j->env || !j->script)
 			ans = -ENOMEM;
@@ -120,20 +129,13 @@ static void _noreturn_ give_up(const struct spawn_job *j, uint8_t code)
 	raw_exit(code);
 }
 
-static bool same_name(const char *a, const char *b)
-{
-	size_t n = strcspn(a, "=");
-
-	return !strncmp(a, b, n) && b[n] == '=';
-}
-
 /* True if the message sets this variable, in its entries from that one on. */
 static bool given(const struct wire_exec *m, uint32_t from, const char *entry)
 {
 	uint32_t i;
 
 	for (i = from; i < m->envc; i++)
-		if (same_name(entry, m->env[i]))
+		if (env_same_name(entry, m->env[i]))
 			return true;
 	return false;
 }
@@ -144,8 +146,18 @@ static void add_default(struct spawn_job *j, const char *name, const char *value
 		(void)snprintf(j->base[j->n_base++], ENTRY_MAX, "%s=%s", name, value);
 }
 
-/* The defaults that the message does not set, and the message's entries; of two with one name the
- * later. */
+/* True if the host has a default for this variable. */
+static bool has_default(const struct spawn_job *j, const char *entry)
+{
+	uint32_t i;
+
+	for (i = 0; i < n_defaults(j); i++)
+		if (env_same_name(entry, j->defaults->v[i]))
+			return true;
+	return false;
+}
+
+/* Our defaults, the host's, and the message's entries; of two with one name the later. */
 static void make_env(struct spawn_job *j)
 {
 	size_t n = 0, i;
@@ -161,8 +173,11 @@ static void make_env(struct spawn_job *j)
 	if (j->m.flags & EXEC_TTY)
 		add_default(j, "TERM", "xterm-256color");
 	for (i = 0; i < j->n_base; i++)
-		if (!given(&j->m, 0, j->base[i]))
+		if (!given(&j->m, 0, j->base[i]) && !has_default(j, j->base[i]))
 			j->env[n++] = j->base[i];
+	for (i = 0; i < n_defaults(j); i++)
+		if (!given(&j->m, 0, j->defaults->v[i]))
+			j->env[n++] = j->defaults->v[i];
 	for (i = 0; i < j->m.envc; i++)
 		if (!given(&j->m, (uint32_t)i + 1, j->m.env[i]))
 			j->env[n++] = j->m.env[i];

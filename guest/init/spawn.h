@@ -2,6 +2,7 @@
 /* Starting commands: from the EXEC message to execve. */
 #include <sys/types.h>
 
+#include "guest/init/env.h"
 #include "wire/msg.h"
 
 /* What a child that cannot go on writes into its report pipe: the code of EXIT, then the text. */
@@ -11,8 +12,8 @@ enum { SPAWN_REPORT_MAX = 1 + WIRE_TEXT_MAX };
  * child was reaped, not before: the child works in it. */
 struct spawn_job;
 
-/* Read an EXEC message and copy what it needs. WIRE_OK, WIRE_E_* or -ENOMEM. */
-int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n) _must_check_;
+/* Read an EXEC message and copy what it needs; hold the defaults of its environment (NULL: none). WIRE_OK, WIRE_E_* or -ENOMEM. */
+int spawn_job_new(struct spawn_job **ret, const void *msg, size_t n, struct env *env) _must_check_;
 struct spawn_job *spawn_job_free(struct spawn_job *j);
 const struct wire_exec *spawn_job_exec(const struct spawn_job *j);
 
