@@ -1,0 +1,439 @@
+#!/bin/bash
+# Keys stay on the host: real clients in a machine, real servers of this test behind the names of services (net.connectTo, tls.extraCa), and secrets made
+# up anew each time. What the servers were shown has the secret; nothing in the machine has. What the guest lacks comes from the host, with the
+# libraries it is linked to and their loader, by a mount; what the host lacks is skipped by name.
+# BENCH=1: bodies of 5 GiB instead of 1, and fifty boots instead of three.
+# timeout: 3600
+#
+# case    row, or why there is none
+# CR-01   'CR-01: ...'
+# CR-02   'git push ...', 'npm publish ...', 'CR-02: ...'; each form of a placeholder: the proxy's own tests
+# CR-04   'CR-04: ...'
+# CR-05   the command's own tests: two secrets with one placeholder or one variable
+# CR-07   no row: kits are not built yet
+# CR-08   'CR-08: ...'
+# CR-10   no row: a refresh needs a provider; unit tests of the proxy and of keeper have one
+# CR-11   'CR-11: ...'
+# PX-01   'PX-01: ...'; gaps of minutes: no row, the connection's idle limit is far above (proxy's tests)
+# PX-02   'PX-02: ...'
+# PX-04   'PX-04: ...'
+# PX-05   no row: placeholders in WebSocket messages are not replaced (docs/credentials.md)
+# PX-07   'PX-07: ...'
+# PX-08   no row: nested containers are not built yet
+# PX-10   'PX-10: ...'
+# PX-11   'PX-11: ...'
+. "${0%/*}/lib.sh"
+here=${0%/*}
+
+run bac template ls --json
+[ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
+	skip_all "no template in the cache: run 'bac template build'"
+[ -w /dev/net/tun ] && [ -r /dev/net/tun ] || skip_all "/dev/net/tun may not be opened: sudo chmod 0666 /dev/net/tun"
+size=$((1 << 30)) boots=3
+[ -z "${BENCH-}" ] || { size=$((5 << 30)); boots=50; }
+
+# ---- the world
+# a Python that has what the servers want, if there is one
+python=
+for path in /usr/bin/python3 "$(type -P python3)"; do
+	! "$path" -c 'import h2, httpx, websockets, grpc' 2>/dev/null || { python=$path; break; }
+done
+world=$PWD/world
+mkdir -p "$world/git" keys host/lib host/bin host/py
+servers=()
+stop_all() {
+	local status=$?
+	trap - EXIT
+	[ ${#servers[@]} -eq 0 ] || kill -INT "${servers[@]}" 2>/dev/null
+	(exit "$status")
+	e2e_end
+}
+trap stop_all EXIT
+background() {
+	local file=$1
+	shift
+	python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@" >"$file" 2>&1 </dev/null &
+	servers+=($!)
+}
+background world.log "${python:-python3}" "$here/../lib/apis.py" "$world"
+wait_for 60 test -e "$world/ports" || { cat world.log; exit 1; }
+h1='' h2='' plain='' own='' grpc=''
+. "$world/ports"
+to=
+connect() { to+=${to:+,}$1=127.0.0.1:$2; }
+for name in api.anthropic.com github.com api.github.com generativelanguage.googleapis.com npm.test ws.test api.test other.test; do connect $name:443 "$h1"; done
+for name in api.test other.test; do connect $name:80 "$plain"; done
+connect own.test:443 "$own"
+[ -z "$h2" ] || { connect api.openai.com:443 "$h2"; connect h2.test:443 "$h2"; }
+[ -z "$grpc" ] || connect grpc.test:443 "$grpc"
+export BAC_NET_CONNECT_TO=$to BAC_TLS_EXTRA_CA=$world/ca.pem BAC_SECRETS_STORE=file
+rules=api.anthropic.com,github.com,api.github.com,generativelanguage.googleapis.com,npm.test,ws.test,api.openai.com,h2.test,grpc.test,own.test
+rules+=,api.test:80,other.test:80,other.test:443
+
+# ---- secrets: in files, so that no command line and no environment has one
+secrets=(anthropic anthropic2 openai github google npm grpc ws)
+python3 - "${secrets[@]}" <<-'PYTHON'
+	import secrets, sys
+	for name in sys.argv[1:]:
+	    open(f"keys/{name}", "w").write(f"key-{name[:4]}-" + secrets.token_urlsafe(33))
+PYTHON
+values() { local k; for k in "${secrets[@]}"; do cat "keys/$k"; echo; done; }
+cp keys/github "$world/key-git"
+cp keys/npm "$world/key-npm"
+cp keys/ws "$world/key-ws"
+# shown HOST FIELD FORMAT KEY: of the requests that came to HOST, how many had the secret so; FORMAT %s, or basic:USER
+shown() {
+	python3 - "$world/seen" "$@" <<-'PYTHON'
+		import base64, json, sys
+		seen, host, field, form, key = sys.argv[1:]
+		value = open(f"keys/{key}").read()
+		want = "Basic " + base64.b64encode(f"{form[6:]}:{value}".encode()).decode() if form.startswith("basic:") else form % value
+		came = [r for r in map(json.loads, open(seen)) if (r["host"] or "").split(":")[0] == host]
+		print(sum(r.get(field) == want for r in came), "of", len(came))
+	PYTHON
+}
+anew() { : >"$world/seen"; }
+set_secret() { bac secret set --force "$1" <"keys/$2"; }
+set_custom() { bac secret set-custom --host "$1" --env "$2" <"keys/$3"; }
+pids() { # NAME: ours
+	python3 - "$E2E_RUN" "$1" <<-'PYTHON'
+		import os, sys
+		parent, name = {}, {}
+		for pid in filter(str.isdigit, os.listdir("/proc")):
+		    try:
+		        stat = open(f"/proc/{pid}/stat", errors="replace").read()
+		    except OSError:
+		        continue
+		    parent[int(pid)] = int(stat.rpartition(")")[2].split()[1])
+		    name[int(pid)] = stat.partition("(")[2].rpartition(")")[0]
+		def ours(pid):
+		    while pid in parent:
+		        if pid == int(sys.argv[1]):
+		            return True
+		        pid = parent[pid]
+		print(*(p for p in parent if ours(p) and name[p] == sys.argv[2]))
+	PYTHON
+}
+
+# ---- clients from the host
+declare -A without
+lacks() { # NAME WHAT
+	local need
+	for need in $2; do
+		[ -z "${without[$need]-}" ] || { skip "$1" "${without[$need]}"; return 0; }
+	done
+	return 1
+}
+loader=
+for path in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1; do [ ! -e $path ] || loader=${path##*/}; done
+libraries() { ldd "$@" 2>/dev/null | grep -o '/[^ ]*[^ :]' | sort -u | grep '^/[^:]*$' | xargs -r cp -Lt host/lib; }
+if [ -n "$python" ]; then
+	real=$("$python" -c 'import sys; print(sys.executable)')
+	cp -L "$real" host/bin/python3
+	stdlib=$("$python" -c 'import os; print(os.path.dirname(os.__file__))')
+	mkdir -p "host/home/lib"
+	cp -r "$stdlib" host/home/lib/
+	rm -rf host/home/lib/*/test host/home/lib/*/idlelib host/home/lib/*/config-*
+	"$python" - >modules <<-'PYTHON'
+		import importlib.util, os
+		for name in ("h2", "hpack", "hyperframe", "httpx", "httpcore", "anyio", "sniffio", "idna", "certifi", "rfc3986", "h11", "websockets", "grpc", "six", "typing_extensions"):
+		    spec = importlib.util.find_spec(name)
+		    if spec and spec.origin:
+		        print(os.path.dirname(spec.origin) if spec.submodule_search_locations else spec.origin)
+	PYTHON
+	xargs cp -rt host/py <modules
+	mapfile -t objects < <(find host/home/lib host/py -name '*.so')
+	libraries "$real" "${objects[@]}"
+	cp "$here/guest/api.py" host/api.py
+else
+	without[python]='no Python of this host has h2, httpx, websockets and grpc: packages python3-h2 python3-httpx python3-websockets python3-grpcio'
+fi
+if type -P go >/dev/null; then
+	cat >fetch.go <<-'GO'
+		package main
+
+		import (
+			"fmt"
+			"io"
+			"net/http"
+			"os"
+		)
+
+		func main() {
+			answer, err := http.Get(os.Args[1])
+			if err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			body, _ := io.ReadAll(answer.Body)
+			fmt.Println(answer.Proto, answer.StatusCode, string(body))
+		}
+	GO
+	run timeout 300 env HOME="$PWD" GOPATH="$PWD/go" GOCACHE="$PWD/gocache" GO111MODULE=off GOTOOLCHAIN=local CGO_ENABLED=0 \
+		go build -o host/bin/fetch fetch.go || without[go]="go build: $err"
+else
+	without[go]='this host lacks it: package golang-go'
+fi
+cargo=$(rustup which cargo 2>/dev/null || type -P cargo)
+if [ -n "$cargo" ]; then
+	cp -L "$cargo" host/bin/cargo
+	libraries "$cargo"
+else
+	without[cargo]='this host lacks it: package cargo'
+fi
+if type -P javac jlink >/dev/null; then
+	mkdir -p jsrc
+	cat >jsrc/Fetch.java <<-'JAVA'
+		import java.net.URI;
+		import java.net.http.*;
+
+		public class Fetch {
+			public static void main(String[] args) throws Exception {
+				var answer = HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(args[0])).build(),
+					HttpResponse.BodyHandlers.ofString());
+				System.out.println(answer.version() + " " + answer.statusCode() + " " + answer.body());
+			}
+		}
+	JAVA
+	if run timeout 300 bash -c 'javac -d host/classes jsrc/Fetch.java &&
+		jlink --add-modules java.base,java.net.http,jdk.crypto.ec --strip-debug --no-header-files --no-man-pages --output host/java'; then
+		# as Debian's JDK has it
+		ln -sf /etc/ssl/certs/java/cacerts host/java/lib/security/cacerts
+		[ ! -r /etc/ssl/certs/java/cacerts ] || cp -L /etc/ssl/certs/java/cacerts host/cacerts
+		[ -e host/cacerts ] || without[java]='this host has no /etc/ssl/certs/java/cacerts: package ca-certificates-java'
+	else
+		without[java]="javac, jlink: $(tail -n 3 <<<"$err")"
+	fi
+else
+	without[java]='this host lacks it: package openjdk-17-jdk-headless'
+fi
+[ -n "$h2" ] || without[h2]='no Python of this host has h2: package python3-h2'
+[ -n "$grpc" ] || without[grpc]='no Python of this host has grpc: package python3-grpcio'
+
+# ---- a sandbox, and no secret
+ok 'create with rules' bac create --name x -m 1g --allow-network "$rules" shell
+ok 'what the guest lacks is mounted' bac mount --read-only x "$PWD/host"
+inside() { command "$BAC" exec x bash -c "$1"; }
+rootx() { command "$BAC" exec -u root x bash -c "$1"; }
+run inside 'env | grep -iE "key|token|secret|^SSL|_CA_|proxy"; ls /usr/local/share/ca-certificates; grep -c "bac sandbox" /etc/ssl/certs/ca-certificates.crt'
+is 'CR-04: without a secret no variable names one, and no authority is there' "$out" 0
+is 'and neither keeper nor bac-fetch runs' "$(pids bac-keeper)$(pids bac-fetch)" ''
+export SSH_AUTH_SOCK=$PWD/agent
+if type -P ssh-agent >/dev/null; then
+	background agent.log ssh-agent -D -a "$SSH_AUTH_SOCK"
+	wait_for 10 test -S "$SSH_AUTH_SOCK"
+	ssh-keygen -q -t ed25519 -N '' -f keys/ssh && ssh-add -q keys/ssh
+fi
+run bac exec x bash -c 'echo "${SSH_AUTH_SOCK-none}"; ssh-add -L; ls ~/.ssh'
+like 'CR-08: the agent of the host is not there' "$out" '^none$'
+like 'CR-08: and no key' "$err" 'Could not open a connection'
+unset SSH_AUTH_SOCK
+
+# ---- secrets come while it runs
+for name in anthropic openai github google; do ok "set $name" set_secret $name $name; done
+ok 'a custom secret for npm' set_custom npm.test NPM_TOKEN npm
+ok 'for gRPC' set_custom grpc.test GRPC_TOKEN grpc
+ok 'for WebSocket' set_custom ws.test WS_TOKEN ws
+run inside 'env'
+like 'a sentinel in the environment' "$out" $'\nANTHROPIC_API_KEY=proxy-managed\n'
+like 'two of a service' "$out" $'\nGH_TOKEN=proxy-managed\n'
+like 'a placeholder' "$out" $'\nNPM_TOKEN=[^\n]{12,}'
+like 'the authority, as base64' "$out" $'\nPROXY_CA_CERT_B64=LS0t'
+unlike 'no variable names a proxy' "$out" $'\n(http|https|all)_proxy='
+run inside 'ANTHROPIC_API_KEY=mine; export ANTHROPIC_API_KEY; sudo env | grep -c ^NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt'
+is 'sudo keeps them' "$out" 1
+run bac exec -e ANTHROPIC_API_KEY=mine x printenv ANTHROPIC_API_KEY
+is 'one that is named goes before' "$out" mine
+run rootx 'grep -c "BEGIN CERT" /etc/ssl/certs/ca-certificates.crt; openssl verify -CApath /etc/ssl/certs /usr/local/share/ca-certificates/bac.crt;
+	openssl x509 -noout -subject -in /etc/ssl/certs/bac.pem; ls -l /etc/ssl/certs/$(openssl x509 -noout -subject_hash -in /etc/ssl/certs/bac.pem).0'
+like 'the authority is found by its hash' "$out" 'bac.crt: OK.*subject=.*bac sandbox x.*-> bac.pem'
+run bac secret ls
+unlike 'the list is masked' "$out" "$(cat keys/anthropic)"
+
+# ---- clients
+# client NAME WHAT REGEX COMMAND
+client() {
+	lacks "$1" "$2" && return
+	run bac exec x bash -c "H='$PWD/host'; lib=\$H/lib; h() { local p=\$H/bin/\$1; shift; \$lib/$loader --library-path \$lib \$p \"\$@\"; }
+		py() { PYTHONDONTWRITEBYTECODE=1 PYTHONHOME=\$H/home PYTHONPATH=\$H/py h python3 \$H/api.py \"\$@\"; }
+		cd /tmp && $4"
+	like "$1" "$out$err" "$3"
+}
+# shows NAME WHAT HOST FIELD FORMAT KEY: the requests since the last `anew` had the secret, all of them
+shows() {
+	lacks "$1" "$2" && return
+	like "$1" "$(shown "$3" "$4" "$5" "$6")" '^([1-9][0-9]*) of \1$'
+}
+deadline=300
+anew
+client 'curl, http/1.1' '' '"server": "h1".*HTTP 1.1' 'curl -sS https://api.anthropic.com/echo -H "x-api-key: $ANTHROPIC_API_KEY" -w "HTTP %{http_version}\n"'
+client 'a body goes with it' '' '"bytes": 300000,' 'head -c 300000 /dev/zero | curl -sS --data-binary @- https://api.anthropic.com/echo'
+client 'what the client says is overwritten' '' '"server"' 'curl -sS https://api.anthropic.com/echo -H "x-api-key: of-the-agent"'
+shows 'the server was shown the secret' '' api.anthropic.com x-api-key %s anthropic
+anew
+client 'PX-02: curl, h2' h2 '"server": "h2".*HTTP 2$' 'curl -sS https://api.openai.com/echo -H "Authorization: Bearer $OPENAI_API_KEY" -w "HTTP %{http_version}\n"'
+client 'PX-02: trailers arrive' h2 'x-end: came' 'curl -sSi https://api.openai.com/trailers'
+shows 'the server was shown the secret, h2' h2 api.openai.com authorization 'Bearer %s' openai
+anew
+git init -q --bare "$world/git/r.git" && git -C "$world/git/r.git" config http.receivepack true && git -C "$world/git/r.git" symbolic-ref HEAD refs/heads/main
+client 'git push over https' '' 'main -> main' 'rm -rf w && git init -q -b main w && cd w && head -c 3000000 /dev/urandom >f && git add f &&
+	git -c user.name=t -c user.email=t@t commit -q -m first && git push https://github.com/git/r.git main'
+is 'which arrives' "$(git -C "$world/git/r.git" log -1 --format=%s main 2>&1)" first
+client 'git clone over https' '' 'first' 'rm -rf v && git clone -q https://github.com/git/r.git v && git -C v log --oneline'
+shows 'git showed Basic' '' github.com authorization basic:x-access-token github
+anew
+client 'gh api' '' '"path": "/echo"' 'gh api echo </dev/null'
+shows 'gh showed the token' '' api.github.com authorization 'token %s' github
+anew
+client 'npm publish' '' '\+ tiny@1.0.0' 'rm -rf p && mkdir p && cd p && echo "{\"name\":\"tiny\",\"version\":\"1.0.0\"}" >package.json &&
+	echo "//npm.test/npm/:_authToken=\${NPM_TOKEN}" >.npmrc && npm publish --registry https://npm.test/npm/ 2>&1'
+client 'npm install' '' 'tiny@1.0.0' 'rm -rf q && mkdir q && cd q && cp ../p/.npmrc . && npm install --silent --registry https://npm.test/npm/ tiny && npm ls'
+shows 'npm showed its token' '' npm.test authorization 'Bearer %s' npm
+client 'PX-10: node fetch' '' '"path": "/echo"' 'node -e "fetch(\"https://api.anthropic.com/echo\").then(r => r.text()).then(console.log)"'
+client 'PX-10: node http2' h2 '200 h2' 'node -e "
+	const c = require(\"http2\").connect(\"https://api.openai.com\"); const r = c.request({\":path\": \"/echo\"}); let s = \"\";
+	r.on(\"response\", h => r.on(\"data\", d => s += d).on(\"end\", () => { console.log(h[\":status\"], JSON.parse(s).server); c.close() }))"'
+client 'PX-10: python urllib' '' '^200 .*"h1"' 'python3 -c "import urllib.request as u; r = u.urlopen(\"https://api.anthropic.com/echo\"); print(r.status, r.read())"'
+client 'PX-10: requests, the one in pip' '' '^200' 'python3 -c "from pip._vendor import requests as r; print(r.get(\"https://api.anthropic.com/echo\").status_code)"'
+client 'PX-10: python httpx, h2' 'python h2' '^HTTP/2 200 .*"h2"' 'py httpx https://api.openai.com/echo'
+client 'PX-10: wget' '' '"path": "/echo"' 'wget -qO- https://api.anthropic.com/echo'
+client 'PX-10: Go' go '^HTTP/1.1 200 .*"h1"' '$H/bin/fetch https://api.anthropic.com/echo'
+client 'PX-10: Go, h2' 'go h2' '^HTTP/2.0 200 .*"h2"' '$H/bin/fetch https://api.openai.com/echo'
+client 'PX-10: openssl, by the folder of hashes' '' 'Verification: OK' 'echo | SSL_CERT_FILE=/dev/null openssl s_client -CApath /etc/ssl/certs -verify_return_error -connect api.anthropic.com:443 -servername api.anthropic.com 2>&1'
+client 'PX-04: WebSocket' python '^hello text True pong' 'py ws wss://ws.test/ws $WS_TOKEN'
+client 'PX-07: gRPC: unary, streams, trailers' 'python grpc' "^echo one .*'4 x'.*'echo a', 'echo b'.*'Unary', 'Stream', 'Both'" 'py grpc grpc.test $GRPC_TOKEN'
+lacks 'gRPC showed its token' 'python grpc' || like 'gRPC showed its token' "$(grep -c "Bearer $(cat keys/grpc)" "$world/seen")" '^3$'
+ok 'a rule with a method' bac policy allow network --sandbox x --method GET api.test:443
+client 'PX-10: cargo, a host that is opened for its methods' cargo 'tiny = "1.0.0"' 'CARGO_HOME=/tmp/cargo h cargo search --index sparse+https://api.test/crates/ tiny 2>&1'
+client 'and another method there' '' '^403' 'curl -sS -o /dev/null -w "%{http_code}\n" -d x https://api.test/echo'
+if ! lacks 'PX-10: Java' java; then
+	# a JDK was installed; its keystore gets the authority of the next run when that is known
+	run rootx "mkdir -p /etc/ssl/certs/java && cp '$PWD/host/cacerts' /etc/ssl/certs/java/cacerts"
+	ok 'stop, to start with a JDK' bac stop x
+	client 'PX-10: Java' java '^HTTP_1_1 200 .*"h1"' '$H/java/bin/java -cp $H/classes Fetch https://api.anthropic.com/echo'
+	client 'PX-10: Java, h2' 'java h2' '^HTTP_2 200 .*"h2"' '$H/java/bin/java -cp $H/classes Fetch https://api.openai.com/echo'
+	client 'PX-10: Java, the keystore beside' java '^HTTP_1_1 200' '$H/java/bin/java -Djavax.net.ssl.trustStore=/etc/bac/trust.jks -cp $H/classes Fetch https://api.anthropic.com/echo'
+fi
+
+# ---- streams, many requests, large bodies
+late() { # NAME WHAT HOST: 50 ms; a machine that is emulated beside others may miss it now and then, by less than the case allows
+	lacks "$1" "$2" && return
+	local number='at most ([0-9]+) ms late, half of them ([-0-9]+) ms'
+	client "$1: all of them come" "$2" '^20 of 20 events' "python3 - events https://$3/sse 20 http://api.test/clock <'$PWD/host/events.py'"
+	note "$out"
+	if [[ $out =~ $number ]] && { [ "${BASH_REMATCH[1]}" -le 50 ] || { [ "$accel" = tcg ] && [ "${BASH_REMATCH[2]}" -le 50 ] && [ "${BASH_REMATCH[1]}" -le 200 ]; }; }; then
+		pass "$1: within 50 ms"
+	else
+		fail "$1: within 50 ms" "$out$err"
+	fi
+}
+cp "$here/guest/api.py" host/events.py
+accel=$(json 'd.get("acceleration", d.get("accel", "tcg"))' <<<"$(command "$BAC" inspect --json x)")
+late 'PX-01: events' '' api.anthropic.com
+late 'PX-01: events, h2' h2 api.openai.com
+client '1,000 requests on one h2 connection' 'python h2' '^1000 good on 1 connections' 'py many https://api.openai.com/echo 1000'
+note "$out"
+memory() { sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$(pids bac-proxy)/status"; }
+peak() { sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$(pids bac-proxy)/status"; }
+# large NAME WHAT COMMAND: $size bytes, and the proxy's memory stays
+large() {
+	local before begin=$SECONDS
+	before=$(memory)
+	deadline=3000
+	client "$1" "$2" "^$size\$" "$3"
+	deadline=300
+	lacks "$1: memory" "$2" || {
+		note "$((size >> 20)) MiB in $((SECONDS - begin)) s; kB before, after, most ever: $before $(memory) $(peak)"
+		if [ $(($(peak) - before)) -lt 16384 ]; then pass "$1: the proxy's memory is flat"; else fail "$1: the proxy's memory is flat" "$before $(peak)"; fi
+	}
+}
+large 'download' '' "curl -sS https://api.anthropic.com/download?$size | wc -c"
+large 'upload' '' "head -c $size /dev/zero | curl -sST - https://api.anthropic.com/upload | grep -o '\"bytes\": [0-9]*' | tr -dc 0-9"
+large 'download, h2' h2 "curl -sS https://api.openai.com/download?$size | wc -c"
+large 'upload, h2' h2 "head -c $size /dev/zero | curl -sST - https://api.openai.com/upload | grep -o '\"bytes\": [0-9]*' | tr -dc 0-9"
+
+# ---- a credential goes where it belongs
+anew
+client 'CR-01: another placeholder, in a header' '' '403' 'curl -sS -i https://api.anthropic.com/echo -H "x: $NPM_TOKEN"'
+like 'CR-01: it says why' "$out" "$(printf 'npm|NPM_TOKEN|placeholder')"
+client 'CR-01: in the query' '' '403' 'curl -sS -i "https://api.anthropic.com/echo?t=$NPM_TOKEN"'
+client 'CR-01: in Basic' '' '403' 'curl -sS -i -u "user:$NPM_TOKEN" https://api.anthropic.com/echo'
+client 'CR-01: in a cookie' '' '403' 'curl -sS -i -b "t=$NPM_TOKEN" https://api.anthropic.com/echo'
+client 'CR-01: without TLS' '' '403|200' 'curl -sS -i http://other.test/echo -H "Authorization: Bearer $NPM_TOKEN"'
+client 'CR-01: behind a redirect' '' '.' 'curl -sS -i -L --location-trusted https://npm.test/to-other -H "Authorization: Bearer $NPM_TOKEN"'
+client 'CR-01: another name inside' '' '421' 'curl -sS -i https://api.anthropic.com/echo -H "Host: npm.test" -H "Authorization: Bearer $NPM_TOKEN"'
+client 'CR-01: plain HTTP to the service' '' '.' 'curl -sS -i -m 20 http://api.anthropic.com/echo -H "x-api-key: $ANTHROPIC_API_KEY"'
+is 'CR-01: nobody else was shown a secret' "$(grep -c -F -f <(cat keys/npm) "$world/seen")" "$(grep -F -f <(cat keys/npm) "$world/seen" | grep -c '"host": "npm.test"')"
+client 'CR-02: URL-encoded' '' '403' 'curl -sS -i "https://api.anthropic.com/echo?t=$(printf %s "$NPM_TOKEN" | xxd -p | tr -d "\n" | sed "s/../%&/g")"'
+client 'CR-11: the secret does not come back' '' '^\*+$' 'curl -sS https://api.anthropic.com/key'
+chain() { cat "$XDG_STATE_HOME"/bac/audit/*/0*.jsonl; }
+like 'the log names the service' "$(chain)" 'credential: anthropic'
+is 'and has no value' "$(chain | grep -c -F -f <(values))" 0
+
+# ---- rotation, revocation, refusal
+run bac secret check anthropic --sandbox x
+like 'check says that it would be authenticated' "$out" 'api.anthropic.com'
+anew
+ok 'another value' set_secret anthropic anthropic2
+client 'rotation' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
+shows 'the next request has it' '' api.anthropic.com x-api-key %s anthropic2
+ok 'no value any more' bac secret rm --force google
+client 'revocation: 403' '' '^403' 'curl -sS -o /dev/null -w "%{http_code}\n" https://generativelanguage.googleapis.com/echo'
+client 'which says so' '' 'bac secret set google' 'curl -sS https://generativelanguage.googleapis.com/echo'
+
+# ---- what people add inside stays
+client 'a server that nobody knows' '' '(self.signed|unable to get|verify|SSL)' 'curl -sS https://own.test/echo'
+ok 'a certificate of the user' bac cp "$world/own.pem" x:/tmp/own.crt
+deadline=600
+ok 'update-ca-certificates' rootx 'mv /tmp/own.crt /usr/local/share/ca-certificates/own.crt && update-ca-certificates'
+deadline=300
+client 'it is trusted' '' '"own"' 'curl -sS https://own.test/echo'
+client 'by node too' '' '"own"' 'node -e "fetch(\"https://own.test/echo\").then(r => r.text()).then(console.log)"'
+client 'and ours as before' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
+ok 'stop' bac stop x
+client 'after another start as well' '' '"own"' 'curl -sS https://own.test/echo'
+client 'and the new one of ours' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
+run rootx 'cat /etc/ssl/certs/ca-certificates.crt | while openssl x509 -noout -subject 2>/dev/null; do :; done | grep -c "bac sandbox"'
+is 'ours is there once' "$out" 1
+
+# ---- PX-11
+good=0
+for ((i = 0; i < boots; i++)); do
+	run bac stop x
+	run bac exec x curl -sS https://api.anthropic.com/echo && [[ $out == *'"h1"'* ]] && good=$((good + 1))
+done
+is "PX-11: the first command of $boots boots" "$good" "$boots"
+
+# ---- and nowhere else: the secret, plain and as base64 at each of three places
+for url in /echo /key /download?100000; do inside "curl -sS -o /tmp/answer https://api.anthropic.com$url" >/dev/null 2>&1; done
+marker=marker-$(python3 -c 'import secrets; print(secrets.token_hex(16))')
+run bac exec -d -e "MARKER=$marker" x bash -c 'echo "$MARKER" >~/marker; exec sleep 1000'
+python3 - "${secrets[@]}" >wanted <<-'PYTHON'
+	import base64, sys
+	for name in sys.argv[1:]:
+	    value = open(f"keys/{name}", "rb").read()
+	    print(value.decode(), value.hex(), sep="\n")
+	    for i in range(3):
+	        print(base64.b64encode(bytes(i) + value).decode()[(0, 2, 3)[i]:-4])
+PYTHON
+# nowhere NAME MARKER WHERE...
+nowhere() {
+	local name=$1
+	shift
+	run python3 "$here/../lib/grep.py" wanted "$@"
+	like "$name" "$out$err" "^looked at [0-9]+ MiB$([ "$1" = - ] || echo ', the marker was there')\$"
+}
+deadline=1500
+nowhere 'no argument and no environment has a secret' - processes
+nowhere 'no log, database or list' - "$XDG_STATE_HOME" "$XDG_RUNTIME_DIR" "$XDG_DATA_HOME"
+inside 'sync'
+nowhere "the machine's disk" "$marker" "$XDG_STATE_HOME"/bac/sandboxes/*/disk.img
+if [ "$(id -u)" -eq 0 ]; then
+	nowhere "the machine's memory" "$marker" "memory:$(pids qemu-system-x86)"
+else
+	skip "the machine's memory" 'reading it needs root'
+fi
+deadline=300
+ok 'remove' bac rm --force x
