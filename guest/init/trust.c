@@ -186,8 +186,11 @@ static void put_file(struct work *w, const char *path, const void *data, size_t 
 	struct place p = { .dir = -1 };
 	int r;
 
-	make_parents(w->root, path);
 	r = open_place(w->root, path, &p);
+	if (r == -ENOENT) {
+		make_parents(w->root, path);
+		r = open_place(w->root, path, &p);
+	}
 	dir = p.dir;
 	if (r == 0)
 		r = write_place(&p, data, n);
@@ -231,9 +234,11 @@ static void change_bundle(struct work *w, const char *path, bool must)
 	size_t n = 0;
 	int r;
 
-	if (must && w->n)
-		make_parents(w->root, path);
 	r = open_place(w->root, path, &p);
+	if (r == -ENOENT && must && w->n) {
+		make_parents(w->root, path);
+		r = open_place(w->root, path, &p);
+	}
 	dir = p.dir;
 	if (r == 0)
 		r = read_place(&p, BUNDLE_MAX, &text, &n);
