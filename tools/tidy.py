@@ -22,7 +22,7 @@ import tree
 
 WANTED = "14"
 TESTS = pathlib.Path(__file__).resolve().parent.parent / "test"
-GCC_ONLY = ("-ftrivial-auto-var-init", "-fno-lto", "-fanalyzer")
+GCC_ONLY = ("-ftrivial-auto-var-init", "-fno-lto", "-fanalyzer", "-specs=")
 
 
 def commands(build):

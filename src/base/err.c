@@ -46,7 +46,11 @@ int err_set(struct err *e, int code, const char *fmt, ...)
 
 const char *err_text(int code)
 {
+#ifdef __GLIBC__
 	const char *s = strerrordesc_np(code < 0 ? -code : code);
+#else
+	const char *s = strerror(code < 0 ? -code : code); /* musl: of the same lasting kind */
+#endif
 
 	return s ? s : "unknown error";
 }

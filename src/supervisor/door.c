@@ -19,19 +19,37 @@ enum {
 	CLIENT_OUT = SUP_CLIENT_STREAMS * 2 * (WIRE_WINDOW + 8192) + 256 * 1024,
 };
 
+/* What one read of the guest's wire brings for a client goes out in one piece, when it ends. */
+static void flush(struct client *c)
+{
+	if (!c->sup->reading_guest)
+		conn_flush(&c->conn);
+}
+
+void sup_door_flush(struct sup *s)
+{
+	struct client *c, *next;
+
+	for (c = s->clients; c; c = next) {
+		next = c->next;
+		if (c->conn.out.n)
+			conn_flush(&c->conn);
+	}
+}
+
 void sup_client_frame(struct client *c, uint32_t stream, enum wire_type type, uint8_t chan,
 		      const void *p, size_t n)
 {
 	if (!c->conn.open || c->conn.gone)
 		return;
 	if (wire_frame_add(&c->conn.out, stream, type, chan, p, n) == 0)
-		conn_flush(&c->conn);
+		flush(c);
 }
 
 void sup_client_exit(struct client *c, uint32_t client_id, const struct wire_exit *x)
 {
 	if (c->conn.open && !c->conn.gone && wire_exit_add(&c->conn.out, client_id, x) == 0)
-		conn_flush(&c->conn);
+		flush(c);
 }
 
 static void done(struct client *c)
@@ -44,7 +62,7 @@ void sup_client_failed(struct client *c, int code, const char *text)
 	struct wire_failed m = { .code = (uint32_t)code, .text = text };
 
 	if (c->conn.open && !c->conn.gone && wire_failed_add(&c->conn.out, &m) == 0)
-		conn_flush(&c->conn);
+		flush(c);
 }
 
 /* ---- requests ---- */
@@ -348,6 +366,7 @@ int sup_door_open(struct sup *s, struct err *e)
 void sup_door_close(struct sup *s)
 {
 	(void)unlinkat(s->run_fd, "ctl.sock", 0);
+	sup_door_flush(s);
 	while (s->clients)
 		drop(s->clients);
 }

@@ -151,9 +151,8 @@ static bool dispatch(struct sup *s, const struct wire_frame *f)
 	return on_connection[f->type].run(s, f);
 }
 
-static void on_input(struct conn *c)
+static void take(struct sup *s, struct conn *c)
 {
-	struct sup *s = c->user;
 	struct wire_frame f;
 	size_t used, done = 0;
 	int ans;
@@ -175,6 +174,16 @@ static void on_input(struct conn *c)
 	}
 	if (c->in.p)
 		buf_consume(&c->in, done);
+}
+
+static void on_input(struct conn *c)
+{
+	struct sup *s = c->user;
+
+	s->reading_guest = true;
+	take(s, c);
+	s->reading_guest = false;
+	sup_door_flush(s);
 }
 
 /* Only QEMU can close the wire, by ending: the news of that says more, and is on its way. */

@@ -93,6 +93,7 @@ struct sup {
 	uv_timer_t deadline, idle, ping;
 	bool hello; /* the guest has said HELLO */
 	bool wire_dead;
+	bool reading_guest; /* what comes of it for clients is sent when all is read */
 
 	struct client *clients;
 	unsigned n_clients;
@@ -141,6 +142,7 @@ void sup_use_changed(struct sup *s);      /* start or stop the idle timer */
 /* door.c: the clients */
 int sup_door_open(struct sup *s, struct err *e) _must_check_;
 void sup_door_close(struct sup *s);
+void sup_door_flush(struct sup *s);  /* what reading the guest has left in the queues */
 void sup_door_settle(struct sup *s); /* answer those who wait for a state */
 void sup_door_answer_status(struct sup *s, bool guest_answers);
 void sup_client_frame(struct client *c, uint32_t stream, enum wire_type type, uint8_t chan,

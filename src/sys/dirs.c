@@ -149,16 +149,12 @@ char *dirs_program(const char *name)
 
 static int name_all(struct dirs *d, const char *home, struct err *e)
 {
-	int r;
 
 	d->config = xdg("XDG_CONFIG_HOME", home, ".config");
 	d->state = xdg("XDG_STATE_HOME", home, ".local/state");
 	d->cache = xdg("XDG_CACHE_HOME", home, ".cache");
 	if (!d->config || !d->state || !d->cache)
 		return err_errno(e, -ENOMEM, "cannot name the directories");
-	r = programs(d);
-	if (r < 0)
-		return err_errno(e, r, "cannot find bac's own programs");
 	return runtime(&d->run, e);
 }
 
@@ -181,7 +177,11 @@ int dirs_get(struct dirs *ret, struct err *e)
 
 	if (!home || home[0] != '/')
 		return err_set(e, -EINVAL, "HOME is not set; set it to your home directory");
-	r = name_all(&d, home, e);
+	r = programs(&d);
+	if (r < 0)
+		r = err_errno(e, r, "cannot find bac's own programs");
+	if (r == 0)
+		r = name_all(&d, home, e);
 	if (r == 0)
 		r = make_all(&d, e);
 	if (r < 0) {

@@ -17,7 +17,8 @@ struct dirs {
 /* All directories but libexec and data exist afterwards, 0700 and ours. 0, or -Exxx with a
  * message. dirs_done() frees. */
 int dirs_get(struct dirs *ret, struct err *e) _must_check_;
-/* The same names, and nothing is made: 0 if the state and run directories are there and ours. */
+/* The same names but libexec and data, which are NULL, and nothing is made: 0 if the state and run directories are
+ * there and ours. */
 int dirs_peek(struct dirs *ret) _must_check_;
 void dirs_done(struct dirs *d);
 
