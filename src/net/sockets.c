@@ -8,6 +8,7 @@
 #include <net/ethernet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -73,6 +74,10 @@ static int transparent(int type, uint16_t port, int *ret_fd)
 		r = option(fd, SOL_SOCKET, SO_RCVBUF, DNS_ROOM);
 	if (r == 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0)
 		r = -errno;
+	/* To a guest there is no road whose width would have to be found out: what the host has chosen for real ones may hold back
+	 * (BBR sends by a timer). Connections inherit it; without it they go as the host's do. */
+	if (r == 0 && type == SOCK_STREAM)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 	if (r == 0 && type == SOCK_STREAM && listen(fd, BACKLOG) < 0)
 		r = -errno;
 	if (r == 0)

@@ -3,6 +3,7 @@
  * plain PORTFILE: listens on the host's loopback and writes its port. Without an argument it takes the place of bac-proxy: the guest's
  * connections end here, with no proxy between, over the same device, namespace and sockets. */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,6 +39,18 @@ static void serve(int fd)
 	}
 }
 
+/* As with plain routing, the host's way to send: the listener has another, which its connections inherit (src/net/sockets.c). */
+static void as_the_host_sends(int fd)
+{
+	char name[16];
+	socklen_t len = sizeof(name);
+	int fresh = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fresh >= 0 && getsockopt(fresh, IPPROTO_TCP, TCP_CONGESTION, name, &len) == 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, len);
+	(void)close(fresh);
+}
+
 static void take(int listener)
 {
 	int fd = accept(listener, NULL, NULL);
@@ -45,6 +58,7 @@ static void take(int listener)
 	if (fd < 0)
 		return;
 	if (fork() == 0) {
+		as_the_host_sends(fd);
 		serve(fd);
 		_exit(0);
 	}
