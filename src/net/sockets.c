@@ -85,26 +85,30 @@ static int transparent(int type, uint16_t port, int *ret_fd)
 	return r;
 }
 
+#define GUEST 0xc6120002U /* NET_GUEST_TEXT, as a number */
+
 /* What the filter of table.c lets through to the other sockets, and what goes out, is not for this one. ARP is nobody's news.
  * bpf(4); the packet begins with its network header. */
 static const struct sock_filter not_for_others[] = {
 	/* 0 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
-	/* 1 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 13, 0),
+	/* 1 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 14, 0),
 	/* 2 */ BPF_STMT(BPF_LD | BPF_H | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PROTOCOL)),
-	/* 3 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 11, 0),
-	/* 4 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 9),
+	/* 3 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_ARP, 12, 0),
+	/* 4 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETHERTYPE_IP, 0, 10),
 	/* 5: a fragment is dropped, whatever is in it */
 	BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 6),
-	/* 6 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 7, 0),
-	/* 7 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9),
-	/* 8 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 6, 0),
-	/* 9 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 4),
-	/* 10 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
-	/* 11 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),
-	/* 12 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TABLE_DNS_PORT, 2, 0),
-	/* 13 */ BPF_STMT(BPF_RET | BPF_K, DROPS_SNAP),
-	/* 14 */ BPF_STMT(BPF_RET | BPF_K, DROPS_SNAP),
-	/* 15 */ BPF_STMT(BPF_RET | BPF_K, 0),
+	/* 6 */ BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x3fff, 8, 0),
+	/* 7: and what comes from another address than the guest's */
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 12),
+	/* 8 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, GUEST, 0, 6),
+	/* 9 */ BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9),
+	/* 10 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 5, 0),
+	/* 11 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 0, 3),
+	/* 12 */ BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+	/* 13 */ BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),
+	/* 14 */ BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TABLE_DNS_PORT, 1, 0),
+	/* 15 */ BPF_STMT(BPF_RET | BPF_K, DROPS_SNAP),
+	/* 16 */ BPF_STMT(BPF_RET | BPF_K, 0),
 };
 
 static int drops(int *ret_fd)

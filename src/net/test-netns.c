@@ -263,8 +263,8 @@ static void refused(void)
 	fence();
 	check(!readable(fds[NET_FD_DNS_UDP], 0) && !readable(fds[NET_FD_TCP], 0));
 	nothing_but_tcp();
-	/* two echoes, version 6, the fragment, port 443 three times */
-	check(drained(fds[NET_FD_DROPS]) == 7);
+	/* two echoes, version 6, the fragment, the forged question, port 443 three times */
+	check(drained(fds[NET_FD_DROPS]) == 8);
 }
 
 static void look(const char *program)

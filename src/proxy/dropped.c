@@ -10,6 +10,7 @@ enum { KINDS_MAX = 32, FOLD_MS = 1000, BATCH = 256, LOOK_MAX = 64 };
 
 struct seen {
 	uint8_t kind, protocol, family; /* family: 4 or 6 */
+	bool forged;                    /* its source is not the guest's address */
 	uint16_t port;
 	uint8_t addr[16];
 	uint32_t count;
@@ -42,7 +43,9 @@ static void put(struct dropped *d, const struct seen *s)
 
 	if (s->family)
 		(void)inet_ntop(s->family == 4 ? AF_INET : AF_INET6, s->addr, host, sizeof(host));
-	if (s->kind == RK_IP)
+	if (s->forged)
+		(void)snprintf(note, sizeof(note), "forged source");
+	else if (s->kind == RK_IP)
 		(void)snprintf(note, sizeof(note), "protocol %u", s->protocol);
 	receipts_add(d->p->receipts, &r);
 }
@@ -67,7 +70,8 @@ static void note(struct dropped *d, const struct seen *s)
 		struct seen *o = &d->seen[i];
 
 		if (o->kind == s->kind && o->protocol == s->protocol && o->port == s->port &&
-		    o->family == s->family && memcmp(o->addr, s->addr, sizeof(o->addr)) == 0) {
+		    o->family == s->family && o->forged == s->forged &&
+		    memcmp(o->addr, s->addr, sizeof(o->addr)) == 0) {
 			o->count++;
 			return;
 		}
@@ -107,6 +111,7 @@ static void take_port(struct seen *s, struct rd *r)
 /* RFC 791 3.1. False: not a packet. */
 static bool take_v4(struct seen *s, struct rd *r)
 {
+	static const uint8_t guest[4] = { 198, 18, 0, 2 };
 	const uint8_t *p = rd_take(r, 20);
 	size_t more;
 
@@ -114,6 +119,7 @@ static bool take_v4(struct seen *s, struct rd *r)
 		return false;
 	s->family = 4;
 	s->protocol = p[9];
+	s->forged = memcmp(p + 12, guest, sizeof(guest)) != 0;
 	memcpy(s->addr, p + 16, 4);
 	more = ((size_t)(p[0] & 15) - 5) * 4;
 	if (rd_take(r, more) && ((p[6] & 0x1f) | p[7]) == 0)

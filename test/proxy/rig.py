@@ -385,8 +385,10 @@ def drop_filter(packet):
     """Not ARP, not IPv4 TCP, not IPv4 UDP to port 53 (as bac-net has it): a program of classic BPF."""
     code = [
         (0x28, 0, 0, 0xfffff000),      # ldh protocol (SKF_AD_PROTOCOL)
-        (0x15, 8, 0, 0x0806),          # ARP: drop
-        (0x15, 0, 6, 0x0800),          # not IPv4: keep
+        (0x15, 10, 0, 0x0806),         # ARP: drop
+        (0x15, 0, 8, 0x0800),          # not IPv4: keep
+        (0x20, 0, 0, 12),              # ld source
+        (0x15, 0, 6, 0xc6120002),      # not the guest's: keep
         (0x30, 0, 0, 9),               # ldb protocol
         (0x15, 5, 0, 6),               # TCP: drop
         (0x15, 0, 3, 17),              # not UDP: keep

@@ -1054,6 +1054,7 @@ def dropped():
             u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             icmp = socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)
             gre = socket.socket(socket.AF_INET, socket.SOCK_RAW, 47)
+            raw_ip = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         u.settimeout(1)
         u.connect(("1.1.1.1", 443))
         for _ in range(5):
@@ -1070,6 +1071,9 @@ def dropped():
         row(got and got["count"] >= 2 and not got["allowed"], "UDP is on the log, folded", got)
         row(r.audit.wait(kind="icmp", host="8.8.8.8"), "ICMP is")
         row(r.audit.wait(kind="ip", host="8.8.4.4", note="protocol 47"), "others are")
+        head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28, 1, 0, 64, 17, 0, socket.inet_aton("10.0.0.5"), socket.inet_aton("8.8.8.8"))
+        raw_ip.sendto(head + struct.pack(">HHHH", 4000, 53, 8, 0), ("8.8.8.8", 0))
+        row(r.audit.wait(kind="udp", host="8.8.8.8", port=53, note="forged source"), "a question with another's address is")
         mark = r.audit.mark()
         for i in range(2000):
             with contextlib.suppress(OSError):

@@ -1,5 +1,6 @@
 """What root of a guest tries with the network. Each probe prints a line "NAME: RESULT", in order; with arguments only those are run.
-A result is what a person would say of it, so that the scenario can compare: an errno's name, or what came."""
+A result is what a person would say of it, so that the scenario can compare: an errno's name, or what came. Before each of them a question
+for NAME.probe.test (with "-" for "_"), which no rule allows, so that the log shows what is whose."""
 import errno
 import os
 import socket
@@ -294,27 +295,27 @@ def dns_denied():
 
 @probe
 def dns_elsewhere():
-    return dns("secret.t.denied.test", server="8.8.8.8")
+    return dns("secret2.t.denied.test", server="8.8.8.8")
 
 
 @probe
 def dns_elsewhere_tcp():
-    return dns_tcp("secret.t.denied.test", "8.8.8.8")
+    return dns_tcp("secret3.t.denied.test", "8.8.8.8")
 
 
 @probe
 def dns_own_tcp():
-    return dns_tcp("allowed.test", "198.18.0.1")
+    return dns_tcp("git.test", "198.18.0.1")
 
 
 @probe
 def dns_aaaa():
-    return dns("allowed.test", 28)
+    return dns("pypi.test", 28)
 
 
 @probe
 def dns_https():
-    return dns("allowed.test", 65)
+    return dns("npm.test", 65)
 
 
 @probe
@@ -376,7 +377,7 @@ def relay():
 def spoofed_source():
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as s:
         body = b"spoof"
-        udp = struct.pack(">HHHH", 4000, 53, 8 + len(body), 0) + body
+        udp = struct.pack(">HHHH", 4000, 53, 8 + len(body), 0) + body  # a question's port, too
         for source in ("10.0.0.5", "198.18.0.1", "127.0.0.1"):
             head = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton(source),
                                socket.inet_aton("8.8.8.8"))
@@ -401,6 +402,7 @@ def main():
     for fn in probes:
         if len(sys.argv) > 1 and fn.__name__ not in sys.argv[1:]:
             continue
+        dns(fn.__name__.replace("_", "-") + ".probe.test")
         try:
             result = fn()
         except Exception as e:  # whatever it is, it is the result
