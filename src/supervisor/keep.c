@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "io/fd.h"
+#include "supervisor/marks.h"
 #include "supervisor/need.h"
 #include "supervisor/net-priv.h"
 #include "wire/keeper.h"
@@ -233,6 +234,8 @@ static void on_marks(struct sup *s, const struct keeper_msg *m)
 	if (buf_add(b, m->bytes.p, m->bytes.n) < 0)
 		slog_say(s->log, "network: out of memory: credentials are not looked for");
 	net_tell_marks(s);
+	if (sup_marks_set(s, m->bytes.p, m->bytes.n) < 0)
+		slog_say(s->log, "network: files and output are not searched for credentials");
 }
 
 static void on_breach(struct sup *s, const struct keeper_msg *m)
