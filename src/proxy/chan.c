@@ -82,7 +82,7 @@ ssize_t chan_read(struct chan *c, void *p, size_t max)
 		c->ended = true;
 	else if (n == CHAN_BROKEN)
 		c->broken = true;
-	return n;
+	return n == CHAN_END && c->cut ? CHAN_BROKEN : n;
 }
 
 /* ---- writing ---- */
@@ -131,10 +131,11 @@ void chan_send(struct chan *c)
 		send_from(c, &c->out);
 	} else {
 		do {
-			before = c->out.n;
+			before = c->out.n + c->wire.n;
 			c->layer->push(c);
 			send_from(c, &c->wire);
-		} while (c->out.n && c->out.n < before && !c->cut);
+		} while (c->out.n && c->writable && !c->cut && !c->broken &&
+			 c->out.n + c->wire.n < before);
 	}
 	if (c->cut || c->broken) {
 		buf_done(&c->out);

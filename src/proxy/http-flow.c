@@ -7,6 +7,7 @@
 #include "proxy/route.h"
 #include "proxy/forward.h"
 #include "proxy/http-write.h"
+#include "proxy/inject.h"
 
 enum {
 	HEAD_MS = 60 * 1000,      /* for a head that has begun, and for the first */
@@ -38,6 +39,7 @@ static void end_request(struct flow *f)
 		flow_receipt_end(f, RK_HTTP, h->id, f->up.moved, f->down.moved, h->since);
 	h->id = 0;
 	free(take_ptr(h->path));
+	free(take_ptr(h->plan));
 }
 
 void http_done(struct flow *f)
@@ -101,6 +103,7 @@ void http_refuse(struct flow *f, const struct http_refuse *r)
 	const bool keep = h->keep && !r->close && h->up_body == BODY_NONE;
 	const bool v6 = f->host.kind == HOST_V6;
 	struct http_refusal x = { .status = r->status,
+				  .first = r->first,
 				  .host = f->host.text,
 				  .port = f->port,
 				  .method = h->method,
@@ -237,6 +240,44 @@ static void mismatch(struct flow *f, const struct http_head *head)
 
 static void go_on(struct flow *f);
 
+/* Nothing is put on a request without TLS; what stands for a secret, or is one, does not leave on it. Bodies are not looked at. */
+static struct inject_plan *look_credentials(struct flow *f, const struct http_head *head,
+					    const uint8_t *bytes)
+{
+	const struct proxy *p = f->p;
+	struct inject_plan *plan = p->creds || p->marks ? calloc(1, sizeof(*plan)) : NULL;
+	struct xhead h = { 0 };
+	const char *name = NULL;
+
+	if (!plan || xhead_from_http1(&h, head, bytes) < 0) {
+		free(plan);
+		return NULL;
+	}
+	inject_plan(plan, p->creds, &h, &f->host, f->port, false, p->sandbox);
+	if (!plan->status && p->marks && guard_request_head(p->marks, &h, &name)) {
+		plan->status = 403;
+		plan->reason = "secret-in-request";
+		(void)snprintf(plan->text, sizeof(plan->text),
+			       "The request holds the value of the secret '%s'.", name);
+	}
+	xhead_done(&h);
+	if (!plan->status)
+		free(take_ptr(plan));
+	return plan;
+}
+
+static void refuse_credentials(struct flow *f)
+{
+	const struct inject_plan *plan = f->http->plan;
+
+	refused(f, NULL, plan->reason, plan->text);
+	http_refuse(f, &(struct http_refuse) {
+			       .status = plan->status,
+			       .first = "refused, since a credential of this sandbox is concerned",
+			       .reason = plan->reason,
+			       .detail = plan->text });
+}
+
 static void decide(struct flow *f)
 {
 	struct http *h = f->http;
@@ -244,6 +285,10 @@ static void decide(struct flow *f)
 	h->answer = http_judge(f);
 	if (h->answer.verdict != NET_ALLOW) {
 		http_deny(f, &h->answer);
+		return;
+	}
+	if (h->plan) {
+		refuse_credentials(f);
 		return;
 	}
 	h->id = receipts_flow(f->p->receipts);
@@ -273,6 +318,8 @@ static void on_request(struct flow *f, const struct http_head *head, uint8_t *by
 	if (h->forward && !forward_target(f, head)) {
 		return; /* it has been answered */
 	}
+	free(h->plan);
+	h->plan = look_credentials(f, head, bytes);
 	r = take_request(f, head, bytes);
 	swallow(f, head->size); /* bytes is of no use any more */
 	if (r < 0)

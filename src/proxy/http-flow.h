@@ -14,6 +14,7 @@ void http_late(struct flow *f); /* after the timer */
 struct net_answer http_judge(struct flow *f);
 
 /* ---- for forward.c ---- */
+struct inject_plan;
 enum http_phase { HTTP_HEAD, HTTP_WAIT, HTTP_EXCHANGE, HTTP_PHASES };
 
 struct http {
@@ -29,10 +30,12 @@ struct http {
 	uint64_t up_length;
 	uint64_t id, since, up_before, down_before;
 	struct net_answer answer;
+	struct inject_plan *plan; /* refused: a placeholder is where it does not belong; NULL */
 };
 
 struct http_refuse {
 	uint16_t status;
+	const char *first; /* as http_refusal.first */
 	const char *rule, *reason, *detail;
 	bool remedy; /* an allow would help */
 	bool close;

@@ -26,12 +26,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 static void on_idle(uv_idle_t *idle)
 {
 	struct loop *l = idle->data;
-	struct again *list = l->first, *a;
+	struct again *a;
 
+	l->walk = l->first;
 	l->first = NULL;
 	l->last = &l->first;
-	for (; (a = list);) {
-		list = a->next;
+	while ((a = l->walk)) {
+		l->walk = a->next;
 		a->queued = false;
 		a->next = NULL;
 		if (a->run)
@@ -92,8 +93,6 @@ void loop_close(struct loop *l, struct watch *w)
 	w->fd = fd_close(w->fd);
 }
 
-/* The list is walked from a copy of its head, so an entry that is freed while the walk is under way must be told:
- * loop_forget() leaves it on no list, and an entry is only freed at the end of the round. */
 void loop_again(struct loop *l, struct again *a)
 {
 	if (a->queued)
@@ -108,11 +107,14 @@ void loop_again(struct loop *l, struct again *a)
 
 void loop_forget(struct loop *l, struct again *a)
 {
-	struct again **p = &l->first;
+	struct again **p;
 
 	a->run = NULL;
-	while (*p && *p != a)
-		p = &(*p)->next;
+	for (p = &l->walk; *p && *p != a; p = &(*p)->next)
+		;
+	if (!*p)
+		for (p = &l->first; *p && *p != a; p = &(*p)->next)
+			;
 	if (!*p)
 		return;
 	*p = a->next;

@@ -27,6 +27,7 @@ struct loop {
 	uv_idle_t idle;
 	int epoll;
 	struct again *first, **last;
+	struct again *walk; /* what is left of this round's */
 };
 
 int loop_open(struct loop *l) _must_check_;

@@ -285,7 +285,7 @@ static size_t hold_down(struct xchg *x, const uint8_t *p, size_t n)
 
 size_t xchg_down(struct xchg *x, const uint8_t *p, size_t n)
 {
-	size_t k;
+	size_t k, piece;
 
 	if (over(x) || x->stage != X_SENT)
 		return n;
@@ -297,13 +297,15 @@ size_t xchg_down(struct xchg *x, const uint8_t *p, size_t n)
 			return n;
 		x->n_down += k;
 	} else {
-		k = x->down.n < XCHG_HOLD_MAX ? MIN(n, (size_t)XCHG_HOLD_MAX) : 0;
-		if (k && !guard_down(x, p, k, false)) {
-			fail(x, XCHG_LIMIT);
-			return n;
+		for (k = 0; k < n && x->down.n < XCHG_HOLD_MAX; k += piece) {
+			piece = MIN(n - k, (size_t)XCHG_HOLD_MAX);
+			if (!guard_down(x, p + k, piece, false)) {
+				fail(x, XCHG_LIMIT);
+				return n;
+			}
+			if (!offer_down(x))
+				return n;
 		}
-		if (!offer_down(x))
-			return n;
 	}
 	x->down_short = k < n;
 	return k;
@@ -486,7 +488,7 @@ static bool look_up(struct xchg *x, const uint8_t *p, size_t n, bool last)
 /* How much was taken; n also if the exchange has taken another turn. */
 static size_t send_up(struct xchg *x, const uint8_t *p, size_t n)
 {
-	size_t k;
+	size_t k, at;
 
 	if (!x->up.n && !x->ib && (x->tunnel || !guarded(x))) {
 		k = x->bops->data(x->bs, p, n);
@@ -495,10 +497,12 @@ static size_t send_up(struct xchg *x, const uint8_t *p, size_t n)
 		x->n_up += k;
 		return k;
 	}
-	k = x->up.n < XCHG_HOLD_MAX ? MIN(n, (size_t)XCHG_HOLD_MAX) : 0;
-	if (k && (!look_up(x, p, k, false) || !offer_up(x)))
-		return n;
-	return k;
+	for (at = 0; at < n && x->up.n < XCHG_HOLD_MAX; at += k) {
+		k = MIN(n - at, (size_t)XCHG_HOLD_MAX);
+		if (!look_up(x, p + at, k, false) || !offer_up(x))
+			return n;
+	}
+	return at;
 }
 
 /* All that was kept is sent, and the end too if it has come. */
