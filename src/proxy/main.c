@@ -12,10 +12,8 @@
  *   seal    should give up every call but the listed ones
  *   serve   the first code that sees guest bytes */
 #include <fcntl.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -71,13 +69,9 @@ static void keeper_says(void *arg, const char *line)
 
 static int open_all(struct proxy *p, struct err *e)
 {
-	size_t seed;
 	int r;
 
 	/* before the seal: what libraries do once, and are not permitted later */
-	if (getrandom(&seed, sizeof(seed), 0) != sizeof(seed))
-		return err_errno(e, -EIO, "cannot begin");
-	json_object_seed(seed);
 	tls_prepare();
 	r = loop_open(&p->loop);
 	if (r == 0)

@@ -325,6 +325,17 @@ static SSL_CTX *context(const SSL_METHOD *method)
 	return x;
 }
 
+static struct tls *destroy(struct tls *t)
+{
+	if (!t)
+		return NULL;
+	SSL_CTX_free(t->server);
+	SSL_CTX_free(t->client);
+	BIO_meth_free(t->bio);
+	free(t);
+	return NULL;
+}
+
 int tls_new(struct tls **ret)
 {
 	struct tls *t = calloc(1, sizeof(*t));
@@ -337,7 +348,7 @@ int tls_new(struct tls **ret)
 		t->client = context(TLS_client_method());
 	}
 	if (!t->bio || !t->server || !t->client) {
-		(void)tls_free(t);
+		(void)destroy(t);
 		return -ENOMEM;
 	}
 	SSL_CTX_set_client_hello_cb(t->server, on_hello, NULL);
@@ -350,24 +361,6 @@ int tls_new(struct tls **ret)
 	SSL_CTX_sess_set_new_cb(t->client, on_session);
 	*ret = t;
 	return 0;
-}
-
-static void forget_identities(struct tls *t)
-{
-	while (t->n)
-		(void)tls_leaf_free(t->v[--t->n].leaf);
-}
-
-struct tls *tls_free(struct tls *t)
-{
-	if (!t)
-		return NULL;
-	forget_identities(t);
-	SSL_CTX_free(t->server);
-	SSL_CTX_free(t->client);
-	BIO_meth_free(t->bio);
-	free(t);
-	return NULL;
 }
 
 /* ---- certificates ---- */
@@ -492,6 +485,12 @@ static size_t next_client(const char *text, size_t n, size_t from)
 	const char *p = memmem(text + from, n - from, client_line, sizeof(client_line) - 1);
 
 	return p ? (size_t)(p - text) : n;
+}
+
+static void forget_identities(struct tls *t)
+{
+	while (t->n)
+		(void)tls_leaf_free(t->v[--t->n].leaf);
 }
 
 static int take_identities(struct tls *t, const char *text, size_t n, size_t at, struct err *e)

@@ -22,7 +22,6 @@ void tls_prepare(void);
 /* What all connections of a process share. Made at the first use: it takes a megabyte or two. */
 struct tls;
 int tls_new(struct tls **ret) _must_check_;
-struct tls *tls_free(struct tls *t);
 
 /* The authorities that servers are verified against, as PEM, then lines "client HOST", each followed by PEM of a certificate (and its chain) and its key.
  * Takes the place of what was there. Certificates that cannot be read are left out. 0 or -errno with a message. */

@@ -358,8 +358,7 @@ def reply(c, path, head, body, total):
         b"/hang-up": b"",
         b"/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
         b"/leak": b"HTTP/1.1 200 OK\r\nX-Key: " + SECRET + b"\r\nContent-Length: %d\r\n\r\nkey=" % (len(SECRET) + 5) + SECRET + b".",
-        b"/token": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 98\r\n\r\n"
-                   b'{"access_token": "real-access-0123456789", "refresh_token": "real-refresh-9876", "expires_in": 600}',
+        b"/token": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(TOKENS) + TOKENS,
     }
     if path in fixed:
         c.sendall(fixed[path])
@@ -411,6 +410,7 @@ def world():
     Names({"a.test": [A], "b.test": [B], "c.test": [C], "x.test": [B]})
 
 
+TOKENS = b'{"access_token": "real-access-0123456789", "refresh_token": "real-refresh-9876", "expires_in": 600}'
 hits = {}
 KEY = use("k", "header", "a.test", service="anthropic", header="x-api-key", format_="%s")
 GET = ["allow a.test GET /**", "allow a.test POST /**", "allow a.test PUT /**", "allow a.test HEAD /**"]
