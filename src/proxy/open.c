@@ -62,7 +62,7 @@ struct tls *proxy_tls(struct proxy *p)
 
 struct back *open_back(struct loop *l, struct chan *c, void *owner, void (*changed)(void *owner))
 {
-	if (OPEN_H2 && streq(chan_alpn(c), "h2"))
+	if (streq(chan_alpn(c), "h2"))
 		return back_h2(l, c, owner, changed);
 	return back_h1(l, c, owner, changed);
 }
@@ -165,7 +165,7 @@ static void hello(struct open *o)
 	struct flow *f = o->f;
 	bool h2 = false, connect;
 
-	o->h2 = OPEN_H2 && tls_offers(o->c, "h2");
+	o->h2 = tls_offers(o->c, "h2");
 	if (!o->h2 || pool_knows(f->p->pool, &f->host, f->port, &h2, &connect)) {
 		o->h2 = o->h2 && h2;
 		find_leaf(o);
@@ -184,7 +184,7 @@ static void shaken(struct open *o)
 
 	o->stage = OPEN_HTTP;
 	(void)pool_knows(f->p->pool, &f->host, f->port, &h2, &connect);
-	if (OPEN_H2 && streq(chan_alpn(c), "h2"))
+	if (streq(chan_alpn(c), "h2"))
 		o->front = front_h2(&f->p->loop, c, o, closed, connect);
 	else
 		o->front = front_h1(&f->p->loop, c, o, closed);

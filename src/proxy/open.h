@@ -37,9 +37,6 @@ void open_recheck(struct flow *f);
 /* The credentials become these; those of before are still there. */
 void open_credentials(struct flow *f, const struct cred_set *now);
 
-/* Is HTTP/2 spoken? */
-#define OPEN_H2 0
-
 /* Of all connections: made at the first use. NULL: no memory. */
 struct tls *proxy_tls(struct proxy *p);
 /* Another list of authorities has come. */

@@ -860,7 +860,52 @@ def speed():
         row(True, "measured")
 
 
-scenarios = {"basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
+def http2():
+    """Against nghttpd, if there is one."""
+    if not shutil.which("nghttpd"):
+        return
+    cert, key = public.leaf(["c.test"])
+    pem = os.path.join(work, "h2.pem")
+    with open(pem, "wb") as f:
+        f.write(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()) +
+                cert.public_bytes(serialization.Encoding.PEM))
+    docs = os.path.join(work, "docs")
+    os.mkdir(docs)
+    with open(os.path.join(docs, "index.html"), "w", encoding="ascii") as f:
+        f.write("hello from h2\n")
+    with open(os.path.join(docs, "big"), "wb") as f:
+        f.write(BLOCK * 64)
+    server = subprocess.Popen(["nghttpd", "--address", C, "--htdocs", docs, "--echo-upload", "8445", pem, pem], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    rig.wait_port(C, 8445)
+    key_ = use("k2", "header", "c.test:8445", service="anthropic", header="x-api-key", format_="%s")
+    try:
+        with opened("http2", ["allow c.test", "allow a.test"], [KEY, key_], values={"k": SECRET, "k2": SECRET}) as r:
+            for http in ("--http2", "--http1.1"):
+                code, out = r.curl("https://c.test:8445/index.html", "-w", "%{http_version}", name="c.test", http=http)
+                same(f"curl {http} to a server of h2", (code, out), (0, "hello from h2\n" + ("2" if http == "--http2" else "1.1")))
+            code, out = r.curl("https://a.test/x", "-w", "%{http_version}", http="--http2")
+            row(code == 0 and out.endswith("1.1") and SECRET.decode() in out, "curl --http2 to a server of h1: the protocol is the server's", out)
+            for http in ("--http2", "--http1.1"):
+                code, out = r.curl("https://c.test:8445/big", "-o", os.path.join(work, "got"), name="c.test", http=http)
+                with open(os.path.join(work, "got"), "rb") as f:
+                    row(code == 0 and f.read() == BLOCK * 64, f"64 MiB down, {http}", (code, out))
+                code, out = r.curl("https://c.test:8445/x", "--data-binary", "@" + os.path.join(docs, "big"), "-o", os.path.join(work, "got"),
+                                   name="c.test", http=http, timeout=60)
+                with open(os.path.join(work, "got"), "rb") as f:
+                    row(code == 0 and f.read() == BLOCK * 64, f"64 MiB up and back, {http}", (code, out))
+            p = r.guest.popen(["h2load", "-n", "1000", "-c", "1", "-m", "20", f"--connect-to={r.address('c.test')}:8445",
+                               "https://c.test:8445/index.html"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            out, _ = p.communicate(timeout=60)
+            row(b"1000 succeeded" in out, "1,000 requests on one connection", out.decode())
+            got = r.audit.find(kind="http", event="decision", allowed=True, host="c.test")
+            row(got and all(x["note"] == "credential: anthropic" for x in got), "each with its receipt", got[-1:])
+    finally:
+        server.kill()
+        server.wait()
+
+
+scenarios = {"http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
              "credentials": credentials, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
 
 why = rig.missing()
