@@ -254,9 +254,12 @@ static void take_bytes(struct back_h1 *b)
 		buf_consume(&b->in.bytes, k);
 		b->down_full = k < n;
 	} else if (b->in.ended && !b->down_over) {
+		struct xchg *x = take_ptr(b->x);
+
 		b->down_over = true;
-		if (b->x)
-			xchg_down_end(b->x, NULL);
+		if (x)
+			xchg_down_end(x, NULL);
+		die(b, false);
 	} else if (b->in.broken) {
 		gone(b, XCHG_CUT, "the connection broke");
 	}
