@@ -159,29 +159,33 @@ class Keeper:
                 return
             if not m:
                 return
-            kind, number = struct.unpack_from(">BI", m)
-            if kind == 32:
-                host, _ = self.text(m, 5)
-                self.asked.append(("leaf", host.decode()))
-                sock.send(struct.pack(">BI", 80, number) + self.leaf(host.decode()))
-                continue
-            use, at = self.text(m, 5)
-            host, at = self.text(m, at)
-            use, host = use.decode(), host.decode()
-            at += 2
-            if kind == 33:
-                self.asked.append(("value", use, host))
-                value = self.values.get(use)
-                if value is None:
-                    sock.send(struct.pack(">BII", 82, number, 1) + rig.text("there is none: bac secret set " + use))
-                else:
-                    sock.send(struct.pack(">BI", 81, number) + blob(value))
-            elif kind == 34:
-                access, at = self.bytes(m, at)
-                refresh, at = self.bytes(m, at)
-                expires, = struct.unpack_from(">Q", m, at)
-                self.kept.append((use, host, access, refresh, expires))
-                sock.send(struct.pack(">BI", 83, number))
+            with contextlib.suppress(OSError):
+                self.answer(sock, m)
+
+    def answer(self, sock, m):
+        kind, number = struct.unpack_from(">BI", m)
+        if kind == 32:
+            host, _ = self.text(m, 5)
+            self.asked.append(("leaf", host.decode()))
+            sock.send(struct.pack(">BI", 80, number) + self.leaf(host.decode()))
+            return
+        use, at = self.text(m, 5)
+        host, at = self.text(m, at)
+        use, host = use.decode(), host.decode()
+        at += 2
+        if kind == 33:
+            self.asked.append(("value", use, host))
+            value = self.values.get(use)
+            if value is None:
+                sock.send(struct.pack(">BII", 82, number, 1) + rig.text("there is none: bac secret set " + use))
+            else:
+                sock.send(struct.pack(">BI", 81, number) + blob(value))
+        elif kind == 34:
+            access, at = self.bytes(m, at)
+            refresh, at = self.bytes(m, at)
+            expires, = struct.unpack_from(">Q", m, at)
+            self.kept.append((use, host, access, refresh, expires))
+            sock.send(struct.pack(">BI", 83, number))
 
 
 KINDS_OF = {"header": "service", "basic": "service", "custom": "custom", "oauth": "oauth", "token": "oauth"}
