@@ -27,7 +27,8 @@ static void marks(bool refuse)
 	size_t n;
 
 	check(v);
-	n = leak_marks(key, "anthropic", (const uint8_t *)secret, strlen(secret), v, LEAK_FORMS_MAX);
+	n = leak_marks(key, "anthropic", (const uint8_t *)secret, strlen(secret), v,
+		       LEAK_FORMS_MAX);
 	check(leak_set_init(&s, key, v, n) == 0);
 	fs_marks(g.f, &s, refuse);
 	check(!s.v && !s.n);
