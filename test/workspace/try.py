@@ -109,6 +109,38 @@ def rules():
         row(len(p.server.refusals) >= 2, "both are told", p.server.refusals)
 
 
+def leaks():
+    """Secrets in what the guest writes: told, or refused."""
+    secret = b"sk-ant-api03-the-value-of-it"
+    write = 'printf "key = %s\\n" sk-ant-api03-the-value-"of-it" >/mnt/0/conf/.netrc'
+    with Pair() as p:
+        g, s = p.guest, p.server
+        (p.path / "conf").mkdir()
+        same("a secret is written while none is looked for", g.sh(write), (0, ""))
+        same("marks, at run time", s.marks(False, {"other": b"0123456789abcdef0", "anthropic": secret}), 0)
+        same("garbage for marks is refused", s.ask(vm.MARKS, b"\0\0\0\0\2xx") < 0, True)
+        same("it is written all the same", g.sh(write), (0, ""))
+        same("as it is", (p.path / "conf/.netrc").read_bytes(), b"key = " + secret + b"\n")
+        same("in pieces", g.sh('for c in s k - a n t - a p i 0 3 - the -value -of- it; do printf %s $c; done >/mnt/0/pieces'), (0, ""))
+        same("and in the middle of much", g.sh(
+            'dd if=/dev/zero of=/mnt/0/big bs=100k count=7 2>/dev/null; printf %s sk-ant-api03-the-value-"of-it" | '
+            "dd of=/mnt/0/big bs=1 seek=300000 conv=notrunc 2>/dev/null; cp /mnt/0/big /mnt/0/copy"), (0, ""))
+        s.remove(99)
+        told = [(r[0], r[9 + 4:].split(b"\0")[0]) for r in s.refusals]
+        same("each is told, once for each open file", told, [(vm.LEAK, b"conf/.netrc"), (vm.LEAK, b"pieces"),
+                                                             (vm.LEAK, b"big"), (vm.LEAK, b"copy")])
+        row(all(b"anthropic\0" in r and b"WRITE\0" in r for r in s.refusals), "by the name of the secret", s.refusals)
+        s.refusals.clear()
+        same("now they are refused", s.marks(True, {"anthropic": secret}), 0)
+        row(g.sh(write)[0] != 0, "the write fails")
+        same("nothing of it is there", (p.path / "conf/.netrc").read_bytes(), b"")
+        same("other writes do not", g.sh("echo fine >/mnt/0/conf/.netrc; cat /mnt/0/conf/.netrc"), (0, "fine"))
+        s.remove(99)
+        same("it is told", [r[0] for r in s.refusals], [vm.LEAK_REFUSED])
+        same("no marks: nothing is looked for", s.marks(False, {}), 0)
+        same("and it is written", g.sh(write), (0, ""))
+
+
 def driver():
     """The guest's driver lets go of the device and takes it again."""
     with Pair() as p:
@@ -207,6 +239,7 @@ scenarios = {
     "q35": lambda: files("q35", "512M", 2),
     "shares": shares,
     "rules": rules,
+    "leaks": leaks,
     "driver": driver,
     "pause": pause,
     "memory": memory,

@@ -5,6 +5,7 @@ The supervisor's part is played here (docs/protocol/share.md). Every wait has a 
 import array
 import fcntl
 import glob
+import hashlib
 import json
 import os
 import pathlib
@@ -16,7 +17,8 @@ import subprocess
 import tempfile
 import time
 
-ADD, REMOVE, RULES, START, ANSWER, REFUSED = 1, 2, 3, 4, 64, 65
+ADD, REMOVE, RULES, START, MARKS, ANSWER, REFUSED = 1, 2, 3, 4, 5, 64, 65
+LEAK, LEAK_REFUSED = 4, 5
 RO, FILE = 1, 2
 KINDS = {"hide": 1, "protect": 2, "allow": 3}
 INIT = """#!/bin/busybox sh
@@ -63,6 +65,18 @@ def missing():
 def text(s):
     s = os.fsencode(s)
     return struct.pack(">I", len(s)) + s + b"\0"
+
+
+def marks(secrets, key=0x9E3779B97F4A7C15):
+    """The bytes of a set of marks (src/base/leak.h), of each name's value as it is."""
+    out = struct.pack(">QI", key, len(secrets))
+    for name, value in secrets.items():
+        head = 0
+        for c in value[:16]:
+            head = (head * key + c) % 2**64
+        whole = hashlib.sha256(struct.pack(">Q", key) + value).digest()[:8]
+        out += struct.pack(">Q", head) + whole + struct.pack(">IB", len(value), len(name)) + name.encode()
+    return out
 
 
 class Server:
@@ -115,6 +129,10 @@ class Server:
 
     def rules(self, *rules):
         return self.ask(RULES, struct.pack(">I", len(rules)) + b"".join(bytes([KINDS[k]]) + text(p) for k, p in rules))
+
+    def marks(self, refuse, secrets):
+        body = marks(secrets)
+        return self.ask(MARKS, struct.pack(">BI", refuse, len(body)) + body)
 
     def start(self):
         return self.ask(START, b"")
