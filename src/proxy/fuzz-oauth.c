@@ -62,7 +62,7 @@ static void answer(const uint8_t *p, size_t n)
 	check(r == 0 || r == 1 || r == -EINVAL);
 	check(r != 1 || (same(&out, p, n) && !t.access && !t.refresh && !t.scope));
 	if (r == 0) {
-		check(t.access || t.refresh);
+		check(t.access);
 		j = json_loadb((const char *)buf_data(&out), out.n,
 			       JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
 		check(j && json_is_object(j));

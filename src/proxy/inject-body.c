@@ -8,11 +8,18 @@
 
 enum { KEY = CRED_PLACEHOLDER_MIN };
 
+/* Texts are copies: a body may outlive the set that it began with. */
 struct pattern {
-	const char *text; /* the set's */
+	char *text;
+	char service[CRED_NAME_MAX + 1];
 	size_t len;
-	const struct cred_use *use;
-	const struct inject_need *need; /* NULL: it may not pass */
+	const struct value *value; /* NULL: it may not pass */
+};
+
+struct value {
+	const struct cred_use *use; /* while the patterns are made */
+	uint8_t *p;
+	size_t n;
 };
 
 struct inject_body {
@@ -21,10 +28,10 @@ struct inject_body {
 	bool begins[256];
 	bool change; /* else search */
 	enum inject_as as;
-	struct inject_need needs[INJECT_NEEDS_MAX]; /* with values of our own */
-	size_t n_needs;
+	struct value values[INJECT_NEEDS_MAX];
+	size_t n_values;
 	struct buf kept; /* less than the longest */
-	const struct cred_use *hit;
+	const char *hit;
 };
 
 static int by_text(const void *a, const void *b)
@@ -34,34 +41,35 @@ static int by_text(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-static int copy_needs(struct inject_body *b, const struct inject_plan *p)
+static int copy_values(struct inject_body *b, const struct inject_plan *p)
 {
+	struct value *v;
 	size_t i;
-	uint8_t *value;
 
 	for (i = 0; i < p->n; i++) {
 		if (p->v[i].use->kind != CRED_CUSTOM || !(p->v[i].use->where & CRED_IN_BODY))
 			continue;
 		if (!p->v[i].value)
 			return -EINVAL;
-		value = malloc(p->v[i].n + 1);
-		if (!value)
+		v = &b->values[b->n_values];
+		v->p = malloc(p->v[i].n + 1);
+		if (!v->p)
 			return -ENOMEM;
-		memcpy(value, p->v[i].value, p->v[i].n);
-		b->needs[b->n_needs].use = p->v[i].use;
-		b->needs[b->n_needs].value = value;
-		b->needs[b->n_needs++].n = p->v[i].n;
+		memcpy(v->p, p->v[i].value, p->v[i].n);
+		v->n = p->v[i].n;
+		v->use = p->v[i].use;
+		b->n_values++;
 	}
 	return 0;
 }
 
-static const struct inject_need *need_of(const struct inject_body *b, const char *placeholder)
+static const struct value *value_of(const struct inject_body *b, const char *placeholder)
 {
 	size_t i;
 
-	for (i = 0; i < b->n_needs; i++)
-		if (streq(b->needs[i].use->placeholder, placeholder))
-			return &b->needs[i];
+	for (i = 0; i < b->n_values; i++)
+		if (streq(b->values[i].use->placeholder, placeholder))
+			return &b->values[i];
 	return NULL;
 }
 
@@ -79,45 +87,48 @@ static bool harmless(const struct cred_set *s, const struct host *host, uint16_t
 	return false;
 }
 
-static void add_pattern(struct inject_body *b, const struct cred_use *u,
-			const struct inject_need *need)
+static int add_pattern(struct inject_body *b, const struct cred_use *u, const struct value *value)
 {
 	struct pattern *p = &b->v[b->n];
 
-	p->text = u->placeholder;
 	p->len = strlen(u->placeholder);
-	p->use = u;
-	p->need = need;
 	if (p->len < KEY)
-		return;
+		return 0;
+	p->text = strdup(u->placeholder);
+	if (!p->text)
+		return -ENOMEM;
+	(void)snprintf(p->service, sizeof(p->service), "%s", u->service);
+	p->value = value;
 	b->longest = MAX(b->longest, p->len);
 	b->begins[(uint8_t)p->text[0]] = true;
 	b->n++;
+	return 0;
 }
 
 static int patterns(struct inject_body *b, const struct cred_set *s, const struct host *host,
 		    uint16_t port)
 {
-	const struct inject_need *need;
+	const struct value *value;
 	const struct cred_use *u;
 	size_t n = 0, i;
+	int r = 0;
 
 	while (cred_at(s, n))
 		n++;
 	b->v = calloc(n + 1, sizeof(*b->v));
 	if (!b->v)
 		return -ENOMEM;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n && r == 0; i++) {
 		u = cred_at(s, i);
 		if (u->kind != CRED_CUSTOM)
 			continue;
-		need = b->change ? need_of(b, u->placeholder) : NULL;
-		if (need ? u == need->use : !harmless(s, host, port, u->placeholder))
-			add_pattern(b, u, need);
+		value = b->change ? value_of(b, u->placeholder) : NULL;
+		if (value ? u == value->use : !harmless(s, host, port, u->placeholder))
+			r = add_pattern(b, u, value);
 	}
 	if (b->n)
 		qsort(b->v, b->n, sizeof(*b->v), by_text);
-	return 0;
+	return r;
 }
 
 int inject_body_new(const struct inject_plan *p, const struct cred_set *s, const struct host *host,
@@ -134,7 +145,7 @@ int inject_body_new(const struct inject_plan *p, const struct cred_set *s, const
 	b->change = p->body;
 	b->as = forms[p->form];
 	buf_init(&b->kept, 2UL * CRED_PLACEHOLDER_MAX);
-	r = b->change ? copy_needs(b, p) : 0;
+	r = b->change ? copy_values(b, p) : 0;
 	if (r == 0)
 		r = patterns(b, s, host, port);
 	if (r < 0) {
@@ -199,8 +210,8 @@ static int through(struct inject_body *b, const uint8_t *p, size_t n, bool last,
 			continue;
 		}
 		hit = whole(b, p + i, n - i);
-		if (hit && !hit->need) {
-			b->hit = hit->use;
+		if (hit && !hit->value) {
+			b->hit = hit->service;
 			return -EPERM;
 		}
 		if (!last && part(b, p + i, n - i))
@@ -211,7 +222,7 @@ static int through(struct inject_body *b, const uint8_t *p, size_t n, bool last,
 		}
 		r = buf_add(out, p + from, i - from);
 		if (r == 0)
-			r = inject_put(out, hit->need->value, hit->need->n, b->as);
+			r = inject_put(out, hit->value->p, hit->value->n, b->as);
 		i += hit->len;
 		from = i;
 	}
@@ -259,7 +270,7 @@ static bool find(struct inject_body *b, const uint8_t *p, size_t n)
 	for (i = 0; i < n; i++) {
 		hit = b->begins[p[i]] ? whole(b, p + i, n - i) : NULL;
 		if (hit) {
-			b->hit = hit->use;
+			b->hit = hit->service;
 			return true;
 		}
 	}
@@ -292,7 +303,7 @@ int inject_body(struct inject_body *b, const uint8_t *p, size_t n, bool last, st
 		return buf_add(out, p, n);
 	r = b->change ? change(b, p, n, last, out) : search(b, p, n, out);
 	if (r == -EPERM)
-		*ret_name = b->hit->service;
+		*ret_name = b->hit;
 	return r;
 }
 
@@ -300,12 +311,14 @@ struct inject_body *inject_body_free(struct inject_body *b)
 {
 	if (!b)
 		return NULL;
-	while (b->n_needs) {
-		const struct inject_need *v = &b->needs[--b->n_needs];
+	while (b->n_values) {
+		struct value *v = &b->values[--b->n_values];
 
-		explicit_bzero((void *)v->value, v->n);
-		free((void *)v->value);
+		explicit_bzero(v->p, v->n);
+		free(v->p);
 	}
+	while (b->n)
+		free(b->v[--b->n].text);
 	buf_done(&b->kept);
 	free(b->v);
 	free(b);

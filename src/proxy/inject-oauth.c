@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <malloc.h>
 
+#include "base/text.h"
 #include "proxy/http-priv.h"
 #include "proxy/inject-priv.h"
 
@@ -399,14 +400,22 @@ static int take_all(struct answer *a, const json_t *j)
 		r = take_token(j, a->names[REFRESH], &a->t.refresh);
 	if (r < 0 || (!a->t.access && !a->t.refresh))
 		return r;
+	if (!a->t.access)
+		return -EINVAL; /* RFC 6749 5.1 */
 	take_expires(a, j);
 	return take_scope(a, j);
 }
 
-/* What is no JSON object: may it hold a token under one of the names? */
+/* What is no JSON object: may it hold a token under one of the names? What is no text (compressed, for one) may. */
 static bool may_hold(const struct answer *a, const uint8_t *p, size_t n)
 {
-	return n > INJECT_BODY_MAX || memmem(p, n, "_token", 6) ||
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((p[i] < ' ' && !memchr("\t\r\n", p[i], 3)) || p[i] == 0x7f)
+			return true;
+	return !text_is_utf8((const char *)p, n) || n > INJECT_BODY_MAX ||
+	       memmem(p, n, "_token", 6) ||
 	       memmem(p, n, a->names[ACCESS], strlen(a->names[ACCESS])) ||
 	       memmem(p, n, a->names[REFRESH], strlen(a->names[REFRESH]));
 }
@@ -423,7 +432,7 @@ static int answer(struct answer *a, const uint8_t *p, size_t n, struct buf *out,
 	if (r == -EINVAL)
 		return err_set(e, r, "an answer with tokens of '%s' has one that is none",
 			       a->use->service);
-	if (r == 0 && !a->t.access && !a->t.refresh) {
+	if (r == 0 && !a->t.access) {
 		r = buf_add(out, p, n);
 		return r < 0 ? r : 1;
 	}

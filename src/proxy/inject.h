@@ -49,11 +49,11 @@ void inject_plan(struct inject_plan *ret, const struct cred_set *s, const struct
 int inject_apply(const struct inject_plan *p, struct xhead *h) _must_check_;
 
 /* A body that passes (plan->body or ->search): placeholder -> value for CUSTOM with CRED_IN_BODY, across the edges of pieces; and a search for placeholders that do not
- * belong, or whose value is missing (hit: refuse). Values are copied, and wiped. */
+ * belong, or whose value is missing (hit: refuse). Values are copied, and wiped; the set is not needed any more after inject_body_new(). */
 struct inject_body;
 int inject_body_new(const struct inject_plan *p, const struct cred_set *s, const struct host *host,
 		    uint16_t port, struct inject_body **ret) _must_check_;
-/* in -> out; last: no more follows. 0, -ENOBUFS, -ENOMEM, -EPERM: a placeholder of another destination; *ret_name says whose. With plan->body
+/* in -> out; last: no more follows. 0, -ENOBUFS, -ENOMEM, -EPERM: a placeholder of another destination; *ret_name (the body's) says whose. With plan->body
  * bytes that might be the beginning of one are kept until it is clear; a search keeps nothing back. */
 int inject_body(struct inject_body *b, const uint8_t *p, size_t n, bool last, struct buf *out,
 		const char **ret_name) _must_check_;
@@ -69,9 +69,10 @@ int inject_token_request(const struct cred_use *u, const uint8_t *p, size_t n,
 /* Its answer: hostile JSON of at most INJECT_BODY_MAX bytes, not compressed. Tokens out of it, sentinels into it, wherever the token is repeated. A refresh token that is not there stays as it was. An answer without tokens (an error) passes as it is: 1, and
  * *ret is zeros. -EINVAL: it may hold tokens and cannot be read: it must not pass. */
 struct inject_tokens {
-	char *access, *refresh; /* refresh NULL: not said. Wiped by inject_tokens_done() */
-	uint64_t expires_in;    /* seconds, 0: not said */
-	char *scope;            /* NULL: not said */
+	char *access,
+		*refresh; /* access: there unless it is 1; refresh NULL: not said. Wiped by inject_tokens_done() */
+	uint64_t expires_in; /* seconds, 0: not said */
+	char *scope;         /* NULL: not said */
 };
 int inject_token_answer(const struct cred_use *u, const uint8_t *p, size_t n,
 			struct inject_tokens *ret, struct buf *out, struct err *e) _must_check_;

@@ -104,6 +104,23 @@ static void long_body(const struct cred_set *s)
 	check(!inject_body_free(b));
 }
 
+/* Another set comes while a body passes. */
+static void outlives(void)
+{
+	struct cred_set *s = inject_test_set(inject_test_uses, ARRAY_SIZE(inject_test_uses));
+	struct inject_body *a = make(s, 0), *b = make(s, 11);
+	struct buf out = BUF_INIT(100);
+	const char *name;
+
+	(void)cred_set_free(s);
+	check(inject_body(a, (const uint8_t *)"bac-cs-BBBBBBBB", 15, true, &out, &name) == 0);
+	check(streq(buf_str(&out), "v\"/+&\n"));
+	check(inject_body(b, (const uint8_t *)"bac-cs-BBBBBBBB", 15, true, &out, &name) == -EPERM);
+	check(streq(name, "B_TOKEN"));
+	buf_done(&out);
+	check(!inject_body_free(a) && !inject_body_free(b));
+}
+
 static void limits(const struct cred_set *s)
 {
 	struct inject_body *b = make(s, 0);
@@ -129,6 +146,7 @@ int main(void)
 	}
 	long_body(s);
 	limits(s);
+	outlives();
 	(void)cred_set_free(s);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/leak.h"
 #include "io/fd.h"
 
 static struct control *c;
@@ -124,6 +125,31 @@ static void shares(void)
 	end();
 }
 
+/* Marks at any time; what is none is refused, and the conversation goes on. */
+static void marks(void)
+{
+	struct share_msg m = { .type = SHARE_MARKS,
+			       .marks = { .p = (const uint8_t *)"x", .n = 1 } };
+	struct leak_mark *v = calloc(LEAK_FORMS_MAX, sizeof(*v));
+	struct buf b = BUF_INIT(LEAK_SET_MAX);
+	struct leak_set s;
+	size_t n;
+
+	check(v);
+	n = leak_marks(1, "a", (const uint8_t *)"0123456789abcdef0123", 20, v, LEAK_FORMS_MAX);
+	check(leak_set_init(&s, 1, v, n) == 0 && leak_set_put(&b, &s) == 0);
+	begin();
+	check(ask(m, -1) == -EPROTO);
+	m.marks = (struct share_marks) { true, (uint32_t)b.n, buf_data(&b) };
+	check(ask(m, -1) == 0 && ask(m, -1) == 0);
+	check(ask_add(1, 0, "/tmp") == 0);
+	m.marks.refuse = false;
+	check(ask(m, -1) == 0);
+	end();
+	buf_done(&b);
+	leak_set_done(&s);
+}
+
 /* START is answered when the process is sealed, once. */
 static void start(void)
 {
@@ -203,6 +229,7 @@ static void refusals(void)
 int main(void)
 {
 	shares();
+	marks();
 	start();
 	faults();
 	refusals();
