@@ -181,6 +181,8 @@ static int carry(struct door *d, const char *box, const struct copy *cp, struct 
 	k = child_end(ch, &local);
 	if (r < 0)
 		return r;
+	if (m.how == EXIT_REFUSED && text[0]) /* what went wrong here is the consequence */
+		return err_set(e, -EIO, "%s", text);
 	if (k < 0 && local.msg[0])
 		return err_set(e, k, "%s", local.msg);
 	if (m.code || m.how != EXIT_COPIED)

@@ -80,6 +80,22 @@ static struct stream_marks *marks_of(struct stream *st, uint8_t chan)
 	return *at;
 }
 
+void sup_marks_blank(const struct sup *s, char *text)
+{
+	const size_t n = strlen(text);
+	struct leak_scan c = { 0 };
+	struct leak_hit hit;
+	size_t at = 0;
+
+	while (s->marks.n && at < n) {
+		at += leak_scan(&c, &s->marks, (const uint8_t *)text + at, n - at, &hit);
+		if (hit.length)
+			memset(text + hit.start, '*', hit.length);
+	}
+	if (s->marks.n && leak_held(&c) < n)
+		memset(text + leak_held(&c), '*', n - (size_t)leak_held(&c));
+}
+
 static void tell(struct sup *s, struct stream *st, const char *name)
 {
 	const bool refuse = s->order.leak_refuse;
@@ -87,6 +103,7 @@ static void tell(struct sup *s, struct stream *st, const char *name)
 	if (st->leaked)
 		return;
 	st->leaked = true;
+	sup_marks_blank(s, st->what); /* a command that was given the value itself */
 	slog_say(s->log, "the secret '%s' was in the output of %s%s", name, st->what,
 		 refuse ? ", which was cut" : "");
 	sup_net_leaked(s, st->copy, st->what, name, refuse);

@@ -9,6 +9,9 @@ void sup_marks_free(struct sup *s);
 /* To the workspace server, if it could not take them before. */
 void sup_marks_again(struct sup *s);
 
+/* Stars in a text for the log where a secret is, or has begun at its end. */
+void sup_marks_blank(const struct sup *s, char *text);
+
 /* Data of the guest on channel 1 or 2. What may go on is given to pass(), in pieces of at most WIRE_FRAME_MAX; with leak_refuse bytes that have begun like a secret wait until it is clear. NULL: fine; else the name of a secret in it,
  * for which the stream is to end: nothing more of it goes on. */
 const char *sup_marks_data(struct sup *s, struct stream *st, uint8_t chan, const uint8_t *p,

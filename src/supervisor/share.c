@@ -183,6 +183,7 @@ static void log_refusal(struct sup *s, const struct share_refused *m)
 		h = h->next;
 	(void)snprintf(path, sizeof(path), "%s%s%s", h ? h->path : "?", *m->path ? "/" : "",
 		       m->path);
+	sup_marks_blank(s, path);
 	sup_net_refused(s, m, path);
 	if (m->kind == SHARE_LEAK || m->kind == SHARE_LEAK_REFUSED)
 		slog_say(s->log, "workspace: the secret '%s' was %swritten into %s", m->rule,

@@ -116,9 +116,9 @@ static void cut(struct sup *s, struct stream *st, const char *name)
 	const struct wire_exit x = { .how = EXIT_REFUSED, .code = 125, .text = why };
 
 	(void)snprintf(why, sizeof(why),
-		       "stopped: its output holds the value of the secret '%.63s' (the setting "
+		       "stopped: %s holds the value of the secret '%.63s' (the setting "
 		       "secrets.onLeak is 'refuse')",
-		       name);
+		       st->copy ? "what is copied" : "its output", name);
 	if (st->job)
 		sup_job_exit(s, st, &x);
 	else if (st->client)

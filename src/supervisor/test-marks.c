@@ -101,6 +101,26 @@ static void flag(void)
 	end();
 }
 
+static void blanked(void)
+{
+	char text[][80] = { "echo sk-ant-api03-the-value-of-it >f", "echo sk-ant-api03-the-v",
+			    "echo sk-ant-api03", "", "c2stYW50LWFwaTAzLXRoZS12YWx1ZS1vZi1pdA==" };
+	static const char *const want[] = { "echo **************************** >f",
+					    "echo ******************", "echo sk-ant-api03", "",
+					    "*************************************A==" };
+	size_t i;
+
+	begin(false);
+	sup_marks_blank(&s, text[0]);
+	check(strstr(text[0], secret));
+	check(set(secret) == 0);
+	for (i = 0; i < ARRAY_SIZE(want); i++) {
+		sup_marks_blank(&s, text[i]);
+		check(streq(text[i], want[i]));
+	}
+	end();
+}
+
 static void refuse(void)
 {
 	begin(true);
@@ -175,6 +195,7 @@ static void sets(void)
 int main(void)
 {
 	flag();
+	blanked();
 	refuse();
 	long_secret();
 	sets();
