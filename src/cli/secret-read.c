@@ -65,11 +65,12 @@ static int from_terminal(const char *prompt, char *bytes, size_t max, size_t *re
 	char c;
 	int r;
 
-	(void)fprintf(stderr, "%s (not shown): ", prompt);
-	(void)fflush(stderr);
+	/* first, so that nothing is shown that is typed as soon as it is asked for */
 	r = tty_raw(STDIN_FILENO, &t);
 	if (r < 0)
 		return err_errno(e, r, "cannot read from the terminal");
+	(void)fprintf(stderr, "%s (not shown): ", prompt);
+	(void)fflush(stderr);
 	while (key == KEY_NONE) {
 		ssize_t k = read(STDIN_FILENO, &c, 1);
 
