@@ -49,7 +49,6 @@ static const char *const not_built[] = {
 	"--pull",
 	"--skills",
 	"--filter",
-	"--preserve-secrets",
 	"--upload",
 	"--cloud",
 	"--model",

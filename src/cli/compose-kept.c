@@ -1,5 +1,5 @@
 /* What is kept in a sandbox's directory for its credentials, none of it secret from who may read that directory: declarations (credentials.d/), placeholders
- * (placeholders.json, which the sandbox knows anyway), and with which uses it was started (credentials.given). */
+ * (placeholders.json, which the sandbox knows anyway), and which uses it has had since it was started (credentials.given). */
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -110,7 +110,7 @@ int compose_placeholder(struct composer *m, const char *variable, const char *pa
 	return r;
 }
 
-/* ---- what it was started with ---- */
+/* ---- what it has had ---- */
 int compose_given_keep(struct composer *m)
 {
 	int dir = state_sandboxes_fd(m->c->state), r = 0;
@@ -161,7 +161,7 @@ int compose_given_gone(struct composer *m)
 	path_of(m->id, "credentials.given", path);
 	r = fd_read_file(state_sandboxes_fd(m->c->state), path, CRED_TEXT_MAX, &text, &n);
 	if (r < 0 || cred_text_parse(text, n, &before, m->e) < 0)
-		return 0; /* it was started without any */
+		return 0; /* none so far */
 	r = buf_add(&whole, buf_data(m->out), m->out->n);
 	if (r == 0)
 		r = cred_text_end(&whole, m->n);

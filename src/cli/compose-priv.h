@@ -20,6 +20,6 @@ int compose_use(struct composer *m, const struct cred_use *pattern, const char *
 int compose_placeholder(struct composer *m, const char *variable, const char *pattern, char **ret)
 	_must_check_;
 
-/* The uses that a sandbox started with: kept, and what is gone of them since. */
+/* The uses that a sandbox has had since it was started: kept, and what is gone of them. */
 int compose_given_keep(struct composer *m) _must_check_;
 int compose_given_gone(struct composer *m) _must_check_;

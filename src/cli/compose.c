@@ -461,15 +461,15 @@ static int add_all(struct composer *m)
 
 static int add_end(struct composer *m, bool starting)
 {
-	int r = 0;
+	/* of one that is stopped, nothing counts on what it had */
+	bool runs = *m->id && !starting && state_is_locked(m->c->state, m->id) > 0;
+	int r = runs ? compose_given_gone(m) : 0;
 
-	if (*m->id && !starting)
-		r = compose_given_gone(m);
 	if (r == 0) {
 		r = cred_text_end(m->out, m->n);
 		r = r < 0 ? err_errno(m->e, r, "cannot compose the credentials") : 0;
 	}
-	if (r == 0 && *m->id && starting)
+	if (r == 0 && *m->id && (starting || runs))
 		r = compose_given_keep(m);
 	if (r == 0 && m->envs.n) {
 		r = buf_add(m->out, buf_data(&m->envs), m->envs.n);

@@ -23,8 +23,8 @@ struct compose_source {
 int compose_source(struct ctx *c, struct compose_source *ret, struct err *e) _must_check_;
 void compose_source_done(struct compose_source *s);
 
-/* The file that keeper and proxy get (policy/cred.h): the text, and the environment behind it. b NULL: what every sandbox gets. starting: it is
- * noted what it starts with; else what is gone since then is in the file as MISSING, since programs inside count on it. notes takes lines for people. *ret_n:
+/* The file that keeper and proxy get (policy/cred.h): the text, and the environment behind it. b NULL: what every sandbox gets. starting: it begins
+ * anew; else what it has had since it started, and has no more, is in the file as MISSING, since programs inside count on it. notes takes lines for people. *ret_n:
  * how many uses. The caller holds cred_lock() unless b is NULL. */
 int compose_file(struct ctx *c, const struct compose_source *s, const struct sandbox *b,
 		 bool starting, struct buf *ret, struct buf *notes, size_t *ret_n, struct err *e)

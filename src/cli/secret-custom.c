@@ -245,7 +245,8 @@ static int set(struct secret *s, const char *placeholder, struct err *e)
 	if (r < 0)
 		return r;
 	secret_hint(s, o->env);
-	(void)printf("Stored %s%s in %s; sandboxes that start now see a placeholder in it\n",
+	(void)printf("Stored %s%s in %s; what starts in sandboxes from now on sees a placeholder "
+		     "in it\n",
 		     o->env, secret_of(s, of, sizeof(of)), store_where(s->store));
 	return flush_out(e);
 }

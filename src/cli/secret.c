@@ -102,6 +102,40 @@ void secret_forget(struct ctx *c, const struct sandbox *b, bool had)
 		    b->name, e.msg);
 }
 
+static int empty_store(struct ctx *c, struct err *e)
+{
+	_cleanup_(store_closep) struct store *store = NULL;
+	struct store_entry *v = NULL;
+	size_t n = 0, i;
+	int r = compose_store(c, &store, e);
+
+	if (r == 0)
+		r = store_list(store, &v, &n, e);
+	for (i = 0; i < n && r == 0; i++)
+		r = store_remove(store, v[i].key, e);
+	store_list_done(v, n);
+	return r;
+}
+
+void secret_forget_all(struct ctx *c)
+{
+	static const char *const files[] = { "secrets.json", "secrets.lock", "credentials.yaml",
+					     "credentials.lock" };
+	struct err e = { 0 };
+	size_t i;
+
+	if (store_is_used(c->dirs.config) && empty_store(c, &e) < 0) {
+		say("secrets are still stored: %s", e.msg);
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		_free_ char *path = dirs_join(c->dirs.config, files[i]);
+
+		if (path && unlink(path) < 0 && errno != ENOENT && errno != ENOTDIR)
+			say("cannot remove %s: %s", path, err_text(errno));
+	}
+}
+
 int secret_put(struct secret *s, const char *kind, const char *name, struct store_entry *entry,
 	       const char *value, size_t n, struct err *e)
 {

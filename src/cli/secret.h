@@ -69,6 +69,9 @@ void secret_forget(struct ctx *c, const struct sandbox *b, bool had);
 /* Has it any? Asked before its directory is gone. */
 bool secret_has_own(struct ctx *c, const struct sandbox *b);
 
+/* All secrets, of every scope, and all approvals. What cannot be removed is said. */
+void secret_forget_all(struct ctx *c);
+
 /* secret-oauth.c */
 int secret_set_oauth(struct secret *s, const char *service, struct err *e) _must_check_;
 

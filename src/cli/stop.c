@@ -8,10 +8,11 @@
 #include "cli/cmds.h"
 #include "cli/halt.h"
 #include "cli/probe.h"
+#include "cli/secret.h"
 #include "io/fd.h"
 
 struct stop_args {
-	bool force, all, dry_run, json;
+	bool force, preserve, all, dry_run, json;
 	struct opt_list filter;
 };
 
@@ -353,6 +354,7 @@ const struct cmd prune_cmd = {
 
 static const struct opt reset_opts[] = {
 	O(OPT_FLAG, force, 'f', "force", NULL, "do not ask"),
+	O(OPT_FLAG, preserve, 0, "preserve-secrets", NULL, "keep secrets and approvals"),
 };
 
 static int forget_all(struct ctx *c, struct err *e)
@@ -386,13 +388,15 @@ static int run_reset(void *opt, struct args *args, struct err *e)
 	if (r == 0 && !o->force) {
 		(void)snprintf(question, sizeof(question),
 			       "Remove all %zu sandboxes with their files, all "
-			       "templates, kernels, settings, network rules and logs?",
-			       names.n);
+			       "templates, kernels, settings, network rules and logs%s?",
+			       names.n, o->preserve ? "" : ", and all secrets");
 		r = ask(question, e);
 		r = r == 0 ? err_set(e, -ECANCELED, "nothing was removed") : MIN(r, 0);
 	}
 	if (r == 0)
 		r = each(&c, &names, e, rm_one, &force);
+	if (r == 0 && !o->preserve)
+		secret_forget_all(&c);
 	if (r == 0)
 		r = forget_all(&c, e);
 	free_names(&names);
@@ -403,7 +407,8 @@ static int run_reset(void *opt, struct args *args, struct err *e)
 const struct cmd reset_cmd = {
 	.name = "reset",
 	.usage = "[OPTIONS]",
-	.brief = "remove everything that bac keeps: sandboxes, templates, kernels, settings, rules",
+	.brief = "remove everything that bac keeps: sandboxes, templates, kernels, settings, "
+		 "rules, secrets",
 	.opts = reset_opts,
 	.n_opts = ARRAY_SIZE(reset_opts),
 	.max_args = 0,

@@ -7,7 +7,7 @@ like 'version' "$(bac version)" '^bac version: v[0-9.]+$'
 like 'version --json' "$(bac version --json | json 'd["version"]')" '^[0-9.]+$'
 ok 'help' bac --help
 like 'names the commands' "$out" 'exec .*run a command in a sandbox'
-for c in run create exec ls inspect stop rm prune cp logs settings diagnose reset completion version template kernel policy; do
+for c in run create exec ls inspect stop rm prune cp logs settings diagnose reset completion version template kernel policy secret; do
 	run bac "$c" --help
 	[ "$rc" -eq 0 ] && grep -q '^Usage: bac '"$c" <<<"$out" || fail "bac $c --help" "$(seen "$c")"
 done

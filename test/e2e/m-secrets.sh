@@ -249,6 +249,18 @@ fi
 pass 'create with a declaration'
 like 'a line for each use that is not approved' "$err" "file:acme.yaml may not use the secret 'acme' at api.acme.test: nobody has approved it"
 like 'both' "$err" 'at \*\.acme\.test:8443'
+inside() { bac exec m env | grep -E 'KEY|TOKEN' | sort; }
+inside >inside.before
+like 'a service that has a key: its variable' "$(cat inside.before)" 'ANTHROPIC_API_KEY=proxy-managed'
+like 'one that is not approved: too, so that the refusal is met' "$(cat inside.before)" 'ACME_KEY=proxy-managed'
+like 'a custom secret: its placeholder' "$(cat inside.before)" 'A_TOKEN=bac-cs-[a-z2-7]{20}'
+unlike 'CR-04: a service without a key has no variable' "$(cat inside.before)" 'OPENAI|NEBIUS|CURSOR'
+ok 'a key for a sandbox that runs' put nebius-key-0123456789 nebius
+like 'is there at once' "$(inside)" 'NEBIUS_API_KEY=proxy-managed'
+ok 'and taken away' bac secret rm nebius
+is 'it is as before' "$(inside)" "$(cat inside.before)"
+status 'but is missed by what began with it' 1 bac secret check --sandbox m nebius
+like 'with what to run' "$out" 'api.studio.nebius.com: not authenticated: no secret is stored; run: bac secret set nebius'
 ok 'stop' bac stop m
 dir=$(echo "$XDG_STATE_HOME"/bac/sandboxes/*/)
 status 'check: not approved' 1 bac secret check --sandbox m acme
@@ -259,6 +271,13 @@ like 'but about the other' "$err" 'at \*\.acme\.test:8443'
 like 'it is written down' "$(cat "$XDG_CONFIG_HOME/bac/credentials.yaml")" 'acme:.*apiKey:.*domains:.*- "api.acme.test"'
 ok 'stop again' bac stop m
 bac policy allow network --sandbox m api.acme.test:443 >/dev/null
+run python3 "$term" 'expect:Allow it' 'send:n\r' end -- "$BAC" run -d --name m
+is 'a terminal is asked' "$rc" 0
+unlike 'no is no' "$(cat "$XDG_CONFIG_HOME/bac/credentials.yaml")" 8443
+ok 'the second stop' bac stop m
+run python3 "$term" 'expect:Allow it' 'send:\r' end -- "$BAC" run -d --name m
+unlike 'and so is nothing' "$(cat "$XDG_CONFIG_HOME/bac/credentials.yaml")" 8443
+ok 'the third' bac stop m
 run bac secret check --sandbox m acme
 like 'check: approved' "$out" 'api.acme.test: authenticated, by x-acme-key'
 is 'check: the other is not' "$rc" 1
@@ -278,3 +297,12 @@ is 'its secrets went with it' "$(bac secret ls --json | json '[s for s in d["sec
 is 'the other is still there' "$(bac secret ls --global --service anthropic -q)" anthropic
 ok 'rm --all' bac secret rm --all --force
 is 'nothing is left' "$(bac secret ls -q)" ''
+
+# --- reset, of an empty state
+elsewhere() { XDG_CACHE_HOME=$E2E_DIR/c2 XDG_STATE_HOME=$E2E_DIR/s2 "$BAC" "$@"; }
+put "$value" groq >/dev/null 2>&1
+ok 'reset --preserve-secrets' elsewhere reset --force --preserve-secrets
+is 'keeps them' "$(bac secret ls -q)" groq
+ok 'reset' elsewhere reset --force
+is 'removes them' "$(bac secret ls -q)" ''
+is 'and the approvals' "$(ls "$XDG_CONFIG_HOME/bac")" ''
