@@ -199,6 +199,7 @@ static void on_applied(struct sup *s, const struct keeper_msg *m)
 	if (m->code)
 		slog_say(s->log, "network: the keeper does not understand the %s: %s",
 			 t == &n->cred ? "credentials" : "policy", m->text);
+	net_settle(s, t);
 	keep_step(s);
 }
 

@@ -177,8 +177,6 @@ bool keep_gone(struct keep *k, pid_t pid, int status)
 	k->fetch = 0;
 	if (!k->keeper)
 		return true; /* it comes again with the keeper */
-	(void)minder_say(MINDER_SAY, -1,
-			 "what opens the store for the keeper has ended; it is started again");
 	if (minder_well(k->fetch_since))
 		k->fetch_falls = 0;
 	k->fetch_at = minder_again(k->fetch_falls++);
@@ -212,6 +210,19 @@ uint64_t keep_deadline(const struct keep *k)
 	return first;
 }
 
+static void fetch_again(struct keep *k)
+{
+	struct err e = { 0 };
+
+	if (start_fetch(k, &e) < 0) {
+		(void)minder_say(MINDER_SAY, -1, e.msg);
+		k->fetch_at = minder_again(k->fetch_falls++);
+		return;
+	}
+	(void)minder_say(MINDER_SAY, -1,
+			 "what opens the store for the keeper had ended: started again");
+}
+
 bool keep_on_time(struct keep *k)
 {
 	uint64_t now = fd_now_ns();
@@ -221,10 +232,8 @@ bool keep_on_time(struct keep *k)
 		k->stopped_at = MINDER_NEVER;
 		keep_replace(k, "was stopped");
 	}
-	if (k->keeper && !k->fetch && now >= k->fetch_at && start_fetch(k, &e) < 0) {
-		(void)minder_say(MINDER_SAY, -1, e.msg);
-		k->fetch_at = minder_again(k->fetch_falls++);
-	}
+	if (k->keeper && !k->fetch && now >= k->fetch_at)
+		fetch_again(k);
 	if (k->keeper || k->fetch || now < k->start_at)
 		return false;
 	if (start_or_plan(k, &e) < 0)

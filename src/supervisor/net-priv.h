@@ -41,6 +41,8 @@ void net_tell_minder(struct sup *s, enum minder_says what, const char *text);
 /* The proxy gets what it does not have and may have. */
 void net_tell_texts(struct sup *s);
 void net_tell_marks(struct sup *s);
+/* Answer those who wait for it, if keeper and proxy have applied it. */
+void net_settle(struct sup *s, const struct net_text *t);
 bool net_proxy_owes(const struct netdoor *n);
 /* The one before is closed; fd is consumed. */
 void net_link(struct sup *s, struct link **at, int fd, uv_poll_cb fn);

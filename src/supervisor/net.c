@@ -172,10 +172,15 @@ void net_link(struct sup *s, struct link **at, int fd, uv_poll_cb fn)
 
 /* ---- words from the proxy ---- */
 
+/* Clients whose text, or a later one, is in force, with both who decide by it: also where the keeper has to be started first. Or it is not understood. */
 static void settle(struct sup *s, const struct net_text *t, int code, const char *text)
 {
+	bool kept = !s->net->needed || t->kept == t->number;
+
+	if (t->applied != t->number || (!code && !kept))
+		return;
 	for (struct client *c = s->clients; c; c = c->next) {
-		if (c->waits_text != t || c->waits_number > t->number)
+		if (c->waits_text != t)
 			continue;
 		c->waits_text = NULL;
 		if (code)
@@ -183,6 +188,11 @@ static void settle(struct sup *s, const struct net_text *t, int code, const char
 		else
 			sup_client_frame(c, 0, WIRE_DONE, 0, NULL, 0);
 	}
+}
+
+void net_settle(struct sup *s, const struct net_text *t)
+{
+	settle(s, t, 0, "");
 }
 
 static bool owes(const struct net_text *t)
@@ -211,8 +221,7 @@ static void on_applied(struct sup *s, const struct proxy_msg *m)
 			      : "the policy is not understood, all is denied",
 			 m->applied.text);
 	t->applied = m->applied.number;
-	if (t->applied == t->number)
-		settle(s, t, -m->applied.code, m->applied.text);
+	settle(s, t, -m->applied.code, m->applied.text);
 	if (net_proxy_owes(n))
 		expect_answer(s);
 	keep_step(s);
