@@ -410,7 +410,7 @@ def openssl(*args):
 
 def certificates():
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=authority of a test",
-            "-addext", "basicConstraints=critical,CA:TRUE", "-keyout", root / "ca.key", "-out", root / "ca.pem")
+            "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign", "-keyout", root / "ca.key", "-out", root / "ca.pem")
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=api.test", "-keyout", root / "key.pem",
             "-out", root / "cert.csr")
     (root / "ext").write_text("subjectAltName=" + ",".join(f"DNS:{n}" for n in NAMES) + "\nextendedKeyUsage=serverAuth\n")
