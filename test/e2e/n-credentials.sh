@@ -2,8 +2,8 @@
 # Keys stay on the host: real clients in a machine, real servers of this test behind the names of services (net.connectTo, tls.extraCa), and secrets made
 # up anew each time. What the servers were shown has the secret; nothing in the machine has. What the guest lacks comes from the host, with the
 # libraries it is linked to and their loader, by a mount; what the host lacks is skipped by name.
-# BENCH=1: bodies of 5 GiB instead of 1, and fifty boots instead of three.
-# timeout: 3600
+# BENCH=1: bodies of 5 GiB instead of 1, and fifty boots instead of three. LARGE=BYTES: bodies of that size.
+# timeout: 7200
 #
 # case    row, or why there is none
 # CR-01   'CR-01: ...'
@@ -29,8 +29,8 @@ run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
 	skip_all "no template in the cache: run 'bac template build'"
 [ -w /dev/net/tun ] && [ -r /dev/net/tun ] || skip_all "/dev/net/tun may not be opened: sudo chmod 0666 /dev/net/tun"
-size=$((1 << 30)) boots=3
-[ -z "${BENCH-}" ] || { size=$((5 << 30)); boots=50; }
+size=${LARGE:-$((1 << 30))} boots=3
+[ -z "${BENCH-}" ] || { size=${LARGE:-$((5 << 30))}; boots=50; }
 
 # ---- the world
 # a Python that has what the servers want, if there is one
@@ -63,7 +63,9 @@ h1='' h2='' plain='' own='' grpc=''
 . "$world/ports"
 to=
 connect() { to+=${to:+,}$1=127.0.0.1:$2; }
-for name in api.anthropic.com github.com api.github.com generativelanguage.googleapis.com npm.test ws.test api.test other.test; do connect $name:443 "$h1"; done
+for name in api.anthropic.com github.com api.github.com generativelanguage.googleapis.com npm.test ws.test api.test other.test acme.test also.acme.test; do
+	connect $name:443 "$h1"
+done
 for name in api.test other.test; do connect $name:80 "$plain"; done
 connect own.test:443 "$own"
 [ -z "$h2" ] || { connect api.openai.com:443 "$h2"; connect h2.test:443 "$h2"; }
@@ -73,7 +75,7 @@ rules=api.anthropic.com,github.com,api.github.com,generativelanguage.googleapis.
 rules+=,api.test:80,other.test:80,other.test:443
 
 # ---- secrets: in files, so that no command line and no environment has one
-secrets=(anthropic anthropic2 openai github google npm grpc ws)
+secrets=(anthropic anthropic2 openai github google npm grpc ws acme)
 python3 - "${secrets[@]}" <<-'PYTHON'
 	import secrets, sys
 	for name in sys.argv[1:]:
@@ -312,6 +314,7 @@ if ! lacks 'PX-10: Java' java; then
 	# a JDK was installed; its keystore gets the authority of the next run when that is known
 	run rootx "mkdir -p /etc/ssl/certs/java && cp '$PWD/host/cacerts' /etc/ssl/certs/java/cacerts"
 	ok 'stop, to start with a JDK' bac stop x
+	ok 'start' bac exec x true
 	client 'PX-10: Java' java '^HTTP_1_1 200 .*"h1"' '$H/java/bin/java -cp $H/classes Fetch https://api.anthropic.com/echo'
 	client 'PX-10: Java, h2' 'java h2' '^HTTP_2 200 .*"h2"' '$H/java/bin/java -cp $H/classes Fetch https://api.openai.com/echo'
 	client 'PX-10: Java, the keystore beside' java '^HTTP_1_1 200' '$H/java/bin/java -Djavax.net.ssl.trustStore=/etc/bac/trust.jks -cp $H/classes Fetch https://api.anthropic.com/echo'
@@ -383,6 +386,29 @@ ok 'no value any more' bac secret rm --force google
 client 'revocation: 403' '' '^403' 'curl -sS -o /dev/null -w "%{http_code}\n" https://generativelanguage.googleapis.com/echo'
 client 'which says so' '' 'bac secret set google' 'curl -sS https://generativelanguage.googleapis.com/echo'
 
+# ---- a use that somebody else declares wants an approval
+cat >acme.yaml <<-'YAML'
+	credentials:
+	  - service: acme
+	    apiKey:
+	      name: ACME_KEY
+	      inject:
+	        - {domain: acme.test, header: X-Api-Key, format: '%s'}
+	        - {domain: also.acme.test, header: X-Api-Key, format: '%s'}
+YAML
+ok 'a secret that no service of ours has' set_secret acme acme
+run bac create --name y -m 512m --allow-network acme.test,also.acme.test --credentials acme.yaml --approve acme=also.acme.test shell </dev/null
+like 'a line at the start says what is not approved' "$err" 'acme\.test'
+anew
+run bac exec y curl -sS -i https://acme.test/echo
+like 'the request is refused: 403' "$out" '^HTTP/[0-9.]+ 403'
+like 'which says exactly this, and what a human may type' "$out" "acme.*approve"
+run bac exec y curl -sS https://also.acme.test/echo
+like 'what is approved goes through' "$out" '"h1"'
+is 'with its secret' "$(shown also.acme.test x-api-key %s acme)" '1 of 1'
+is 'and nobody saw the other' "$(shown acme.test x-api-key %s acme)" '0 of 0'
+ok 'remove it' bac rm --force y
+
 # ---- what people add inside stays
 client 'a server that nobody knows' '' '(self.signed|unable to get|verify|SSL)' 'curl -sS https://own.test/echo'
 ok 'a certificate of the user' bac cp "$world/own.pem" x:/tmp/own.crt
@@ -393,6 +419,7 @@ client 'it is trusted' '' '"own"' 'curl -sS https://own.test/echo'
 client 'by node too' '' '"own"' 'node -e "fetch(\"https://own.test/echo\").then(r => r.text()).then(console.log)"'
 client 'and ours as before' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
 ok 'stop' bac stop x
+ok 'start' bac exec x true
 client 'after another start as well' '' '"own"' 'curl -sS https://own.test/echo'
 client 'and the new one of ours' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
 run rootx 'cat /etc/ssl/certs/ca-certificates.crt | while openssl x509 -noout -subject 2>/dev/null; do :; done | grep -c "bac sandbox"'

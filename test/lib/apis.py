@@ -30,7 +30,8 @@ import time
 import urllib.parse
 
 NAMES = ["api.anthropic.com", "api.openai.com", "github.com", "api.github.com", "generativelanguage.googleapis.com", "api.mistral.ai",
-         "api.test", "h2.test", "ws.test", "npm.test", "git.test", "grpc.test", "other.test"]
+         "api.test", "h2.test", "ws.test", "npm.test", "git.test", "grpc.test", "other.test",
+         "acme.test", "also.acme.test"]
 EVENTS, EVENT_S = 20, 0.1
 PIECE = b"\0" * 65536
 KEYS = ("authorization", "x-api-key", "x-goog-api-key", "cookie", "proxy-authorization")
