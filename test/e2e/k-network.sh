@@ -1,6 +1,7 @@
 #!/bin/bash
-# The only wire out, tried from inside by root. Servers on the host's loopback take the place of the world (net.connectTo, as curl's
-# --connect-to): one of them, "forbidden", is where every name and address leads that no rule allows, and nobody may come there.
+# The only wire out, tried from inside by root. All of it happens in a network namespace of this scenario (test/lib/in-world), so that the
+# listeners where nobody may come have the addresses themselves: 1.1.1.1:443 and so on. Names lead to servers on its loopback (net.connectTo,
+# as curl's --connect-to), those that no rule allows to "forbidden".
 # timeout: 1500
 #
 # case    row, or why there is none
@@ -22,8 +23,9 @@
 # DN-02   'DN-02: ...'
 # DN-04   'DN-04: ...'
 # DN-05   'DN-05: ...'
-. "${0%/*}/lib.sh"
 here=${0%/*}
+[ -n "${WORLD+set}" ] || exec "$here/../lib/in-world" "$0"
+. "$here/lib.sh"
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
@@ -52,12 +54,21 @@ for name in allowed.test git.test pypi.test npm.test deb.test; do
 	connect $name:443 "$https"
 done
 connect banner.test:25 "$banner"
-for place in denied.test:80 denied.test:443 allowed.test:8080 1.1.1.1:80 1.1.1.1:443 9.9.9.9:443 8.8.8.8:853 8.8.8.8:53 \
-	169.254.169.254:80; do
+for place in denied.test:80 denied.test:443 allowed.test:8080; do
 	connect $place "$forbidden"
 done
+if [ -z "$WORLD" ]; then # no namespace to be had: the addresses lead to the same listener
+	for place in 1.1.1.1:80 1.1.1.1:443 9.9.9.9:443 8.8.8.8:853 8.8.8.8:53 169.254.169.254:80; do connect $place "$forbidden"; done
+	skip 'a network namespace of the test' 'this user may not make one'
+fi
 export BAC_NET_CONNECT_TO=$to FORBIDDEN=$forbidden HTTP=$http
 came() { cat "$world/seen" 2>/dev/null; }
+for place in ${WORLD:+1.1.1.1/443 8.8.8.8/53 8.8.8.8/853 9.9.9.9/443 169.254.169.254/80}; do
+	: >"$world/seen"
+	ok "a listener at $place, which would see who comes" bash -c ": <>/dev/tcp/$place"
+	wait_for 5 grep -q forbidden "$world/seen" || fail 'and says so' "$(came)"
+done
+: >"$world/seen"
 rules=allowed.test:80,443,banner.test:25,git.test:443,pypi.test:80,npm.test:80,deb.test:80,localhost:$http
 
 ok 'create with rules' bac create --name x -m 1g --allow-network "$rules" shell

@@ -8,7 +8,7 @@ datagram), serves DIRECTORY/www over http and https, and goes on until it is kil
 
 http, https  files; /hold sends a byte each half second for a minute, /redirect leads to http://denied.test/, /head shows the request
 banner       speaks first, then repeats what it is told
-forbidden    nobody may come here, udp likewise
+forbidden    nobody may come here, udp likewise. With WORLD (in-world) also on its addresses, ports 53, 80, 443 and 853, udp 53 and 443
 dns          on ADDRESS, port 53: every name is 127.0.0.1
 """
 import http.server
@@ -114,19 +114,33 @@ class Tcp(socketserver.ThreadingTCPServer):
         pass
 
 
-def tcp(name, handler):
-    server = Tcp(("127.0.0.1", 0), handler)
-    ports[name] = server.server_address[1]
+class Tcp6(Tcp):
+    address_family = socket.AF_INET6
+
+
+def tcp(name, handler, address="127.0.0.1", port=0):
+    server = (Tcp6 if ":" in address else Tcp)((address, port), handler)
+    if not port:
+        ports[name] = server.server_address[1]
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def udp():
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    sock.bind(("127.0.0.1", 0))
-    ports["udp"] = sock.getsockname()[1]
+def udp(address="127.0.0.1", port=0):
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((address, port))
+    if not port:
+        ports["udp"] = sock.getsockname()[1]
     while True:
         sock.recv(2048)
         saw("forbidden", "udp came")
+
+
+def world():
+    for address in os.environ.get("WORLD", "").split():
+        for port in (53, 80, 443, 853):
+            tcp("forbidden", Forbidden, address, port)
+        for port in (53, 443):
+            threading.Thread(target=udp, args=(address, port), daemon=True).start()
 
 
 def dns(address):
@@ -156,6 +170,7 @@ web("https", context)
 tcp("banner", Banner)
 tcp("forbidden", Forbidden)
 threading.Thread(target=udp, daemon=True).start()
+world()
 if len(sys.argv) > 2:
     threading.Thread(target=dns, args=(sys.argv[2],), daemon=True).start()
 while "udp" not in ports or len(sys.argv) > 2 and "dns" not in ports:
