@@ -1,21 +1,21 @@
 #include "archive/seal.h"
 
 #include <iconv.h>
-#include <seccomp.h>
 #include <sys/mman.h>
 
-#include "config.h"
+#include "seal/seal.h"
 
 /* clang-format off */
-static const int allowed[] = {
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(lseek), SCMP_SYS(close),
-	SCMP_SYS(fstat), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise), SCMP_SYS(futex),
-	SCMP_SYS(clock_gettime), SCMP_SYS(getrandom), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(getuid),
-	SCMP_SYS(geteuid), SCMP_SYS(getgid), SCMP_SYS(getegid),
-	SCMP_SYS(sched_getaffinity), SCMP_SYS(sysinfo),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(exit),
-	SCMP_SYS(exit_group),
+static const struct seal_permit permits[] = {
+	SEAL_ANY(read), SEAL_ANY(write), SEAL_ANY(readv), SEAL_ANY(writev), SEAL_ANY(lseek), SEAL_ANY(close),
+	SEAL_ANY(fstat), SEAL_ANY(poll), SEAL_ANY(ppoll),
+	SEAL_ANY(munmap), SEAL_ANY(mremap), SEAL_ANY(brk), SEAL_ANY(madvise), SEAL_ANY(futex),
+	SEAL_ANY(clock_gettime), SEAL_ANY(getrandom), SEAL_ANY(getpid), SEAL_ANY(gettid), SEAL_ANY(getuid),
+	SEAL_ANY(geteuid), SEAL_ANY(getgid), SEAL_ANY(getegid),
+	SEAL_ANY(sched_getaffinity), SEAL_ANY(sysinfo),
+	SEAL_ANY(rt_sigreturn), SEAL_ANY(rt_sigprocmask), SEAL_ANY(restart_syscall), SEAL_ANY(exit),
+	SEAL_ANY(exit_group),
+	SEAL_NOT(mmap, 2, PROT_EXEC), SEAL_NOT(mprotect, 2, PROT_EXEC),
 };
 
 /* What libraries try and do without: character sets, locales, time zones. */
@@ -36,22 +36,12 @@ static void prepare(void)
 
 int archive_seal(void)
 {
-	/* a sanitizer makes calls of its own: those are noted by the kernel, and pass */
-	scmp_filter_ctx ctx = seccomp_init(BAC_SANITIZED ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS);
-	static const int mapping[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect) };
-	int r = ctx ? 0 : -ENOMEM;
-	size_t i;
+	const struct seal_list l = { .permits = permits,
+				     .n_permits = ARRAY_SIZE(permits),
+				     .refused = refused,
+				     .n_refused = ARRAY_SIZE(refused),
+				     .error = EACCES };
 
 	prepare();
-	for (i = 0; i < ARRAY_SIZE(allowed) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	for (i = 0; i < ARRAY_SIZE(refused) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), refused[i], 0);
-	for (i = 0; i < ARRAY_SIZE(mapping) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, mapping[i], 1,
-				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r;
+	return seal_load(&l);
 }

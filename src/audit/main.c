@@ -24,6 +24,7 @@
 #include "audit/seal.h"
 #include "audit/serve.h"
 #include "base/err.h"
+#include "seal/seal.h"
 #include "wire/frame.h"
 
 enum { FD_ORDERS = 3, FD_DIR = 4, FD_PROXY = 5, FD_SUPERVISOR = 6 };

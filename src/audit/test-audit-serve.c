@@ -11,6 +11,7 @@
 #include "audit/seal.h"
 #include "audit/serve.h"
 #include "base/check.h"
+#include "seal/seal.h"
 #include "sys/dirs.h"
 #include "wire/frame.h"
 

@@ -21,6 +21,7 @@
 #include "keeper/keeper.h"
 #include "keeper/seal.h"
 #include "keeper/vault.h"
+#include "seal/seal.h"
 
 enum { FD_SUPERVISOR = 3, FD_MINDER = 4 };
 

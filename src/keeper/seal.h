@@ -2,8 +2,5 @@
 /* What bac-keeper may do from which moment on. */
 #include "base/base.h"
 
-/* At the very start: no new privileges, no core files, nobody may look into the process. 0 or -errno. */
-int seal_begin(void) _must_check_;
-
 /* Before the first message of a proxy: from here on only the system calls of the list in seal.c, or the process dies. 0 or -errno. */
 int seal(void) _must_check_;

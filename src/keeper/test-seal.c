@@ -13,6 +13,7 @@
 #include "keeper/ca.h"
 #include "keeper/seal.h"
 #include "keeper/vault.h"
+#include "seal/seal.h"
 
 static void by_open(void)
 {

@@ -27,6 +27,7 @@
 #include "proxy/resolve.h"
 #include "proxy/seal.h"
 #include "proxy/tls.h"
+#include "seal/seal.h"
 
 static int begin(struct proxy *p, struct err *e)
 {

@@ -4,88 +4,40 @@
 #include "proxy/seal.h"
 
 #include <fcntl.h>
-#include <malloc.h>
-#include <seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "config.h"
-
-/* Only if, of the bits in mask, argument arg has exactly those of value; mask 0: whatever the arguments. */
-struct permit {
-	int call;
-	uint8_t arg;
-	uint64_t mask, value;
-};
-
-#define ANY(name) \
-	{ \
-		SCMP_SYS(name), 0, 0, 0 \
-	}
-#define NOT(name, arg, bits) \
-	{ \
-		SCMP_SYS(name), arg, bits, 0 \
-	}
-#define IS(name, arg, v) \
-	{ \
-		SCMP_SYS(name), arg, UINT32_MAX, v \
-	}
+#include "seal/seal.h"
 
 /* clang-format off */
-static const struct permit permits[] = {
+static const struct seal_permit permits[] = {
 	/* the loop */
-	ANY(epoll_wait), ANY(epoll_pwait), ANY(epoll_ctl),
+	SEAL_ANY(epoll_wait), SEAL_ANY(epoll_pwait), SEAL_ANY(epoll_ctl),
 	/* connections, questions, receipts, messages */
-	IS(socket, 0, AF_INET), IS(socket, 0, AF_INET6), ANY(connect), ANY(bind), ANY(accept4), ANY(shutdown),
-	ANY(getsockname), ANY(getpeername), ANY(getsockopt), ANY(setsockopt),
-	ANY(sendto), ANY(sendmsg), ANY(recvfrom), ANY(recvmsg), ANY(read), ANY(write), ANY(writev), ANY(close),
-	ANY(splice), ANY(pipe2),
-	IS(fcntl, 1, F_GETFL), IS(fcntl, 1, F_SETFL), IS(fcntl, 1, F_SETFD), IS(fcntl, 1, F_SETPIPE_SZ),
+	SEAL_IS(socket, 0, AF_INET), SEAL_IS(socket, 0, AF_INET6), SEAL_ANY(connect), SEAL_ANY(bind),
+	SEAL_ANY(accept4), SEAL_ANY(shutdown),
+	SEAL_ANY(getsockname), SEAL_ANY(getpeername), SEAL_ANY(getsockopt), SEAL_ANY(setsockopt),
+	SEAL_ANY(sendto), SEAL_ANY(sendmsg), SEAL_ANY(recvfrom), SEAL_ANY(recvmsg),
+	SEAL_ANY(read), SEAL_ANY(write), SEAL_ANY(writev), SEAL_ANY(close),
+	SEAL_ANY(splice), SEAL_ANY(pipe2),
+	SEAL_IS(fcntl, 1, F_GETFL), SEAL_IS(fcntl, 1, F_SETFL), SEAL_IS(fcntl, 1, F_SETFD),
+	SEAL_IS(fcntl, 1, F_SETPIPE_SZ),
 	/* a policy is a memory file */
-	ANY(fstat), ANY(newfstatat), ANY(pread64),
+	SEAL_ANY(fstat), SEAL_ANY(newfstatat), SEAL_ANY(pread64),
 	/* memory of our own */
-	ANY(brk), NOT(mmap, 2, PROT_EXEC), NOT(mprotect, 2, PROT_EXEC), ANY(munmap), ANY(madvise), ANY(mremap),
+	SEAL_ANY(brk), SEAL_NOT(mmap, 2, PROT_EXEC), SEAL_NOT(mprotect, 2, PROT_EXEC), SEAL_ANY(munmap),
+	SEAL_ANY(madvise), SEAL_ANY(mremap),
 	/* time and chance */
-	ANY(clock_gettime), ANY(gettimeofday), ANY(time), ANY(getrandom),
-	ANY(futex), ANY(rt_sigreturn), ANY(rt_sigprocmask), ANY(restart_syscall), ANY(getpid), ANY(gettid),
-	ANY(exit), ANY(exit_group),
+	SEAL_ANY(clock_gettime), SEAL_ANY(gettimeofday), SEAL_ANY(time), SEAL_ANY(getrandom),
+	SEAL_ANY(futex), SEAL_ANY(rt_sigreturn), SEAL_ANY(rt_sigprocmask), SEAL_ANY(restart_syscall),
+	SEAL_ANY(getpid), SEAL_ANY(gettid),
+	SEAL_ANY(exit), SEAL_ANY(exit_group),
 };
 /* clang-format on */
 
-int seal_begin(void)
-{
-	const struct rlimit none = { 0, 0 };
-
-	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	(void)mallopt(M_ARENA_MAX, 1);
-	return 0;
-}
-
-static int add(scmp_filter_ctx ctx, const struct permit *p)
-{
-	if (!p->mask)
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, p->call, 0);
-	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, p->call, 1,
-				SCMP_CMP64(p->arg, SCMP_CMP_MASKED_EQ, p->mask, p->value));
-}
-
 int seal(void)
 {
-	/* a sanitizer makes calls of its own: those are noted by the kernel, and pass */
-	scmp_filter_ctx ctx = seccomp_init(BAC_SANITIZED ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS);
-	int r;
+	const struct seal_list l = { .permits = permits, .n_permits = ARRAY_SIZE(permits) };
 
-	if (!ctx)
-		return -ENOMEM;
-	r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	for (size_t i = 0; i < ARRAY_SIZE(permits) && r == 0; i++)
-		r = add(ctx, &permits[i]);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r;
+	return seal_load(&l);
 }

@@ -2,5 +2,4 @@
 /* What is left of the kernel's calls when the proxy serves. */
 #include "base/base.h"
 
-int seal_begin(void) _must_check_;
 int seal(void) _must_check_;

@@ -3,33 +3,31 @@
  * directory lets it unlink, start nothing, connect to nothing. A guest that takes it over by a flaw in
  * the parsers finds itself in that. */
 #include <jansson.h>
-#include <seccomp.h>
-#include <sys/ioctl.h>
-#include <sys/prctl.h>
 
+#include "seal/seal.h"
 #include "supervisor/sup.h"
 
 /* clang-format off */
-static const int allowed[] = {
+static const struct seal_permit permits[] = {
 	/* bytes */
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvfrom),
-	SCMP_SYS(sendto), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(close), SCMP_SYS(shutdown),
-	SCMP_SYS(accept4), SCMP_SYS(accept), SCMP_SYS(getsockopt), SCMP_SYS(fcntl), SCMP_SYS(ioctl),
+	SEAL_ANY(read), SEAL_ANY(write), SEAL_ANY(readv), SEAL_ANY(writev), SEAL_ANY(recvfrom),
+	SEAL_ANY(sendto), SEAL_ANY(recvmsg), SEAL_ANY(sendmsg), SEAL_ANY(close), SEAL_ANY(shutdown),
+	SEAL_ANY(accept4), SEAL_ANY(accept), SEAL_ANY(getsockopt), SEAL_ANY(fcntl), SEAL_ANY(ioctl),
 	/* the log and run.json, which are open */
-	SCMP_SYS(pwrite64), SCMP_SYS(pread64), SCMP_SYS(ftruncate), SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat), SCMP_SYS(lseek), SCMP_SYS(unlinkat),
+	SEAL_ANY(pwrite64), SEAL_ANY(pread64), SEAL_ANY(ftruncate), SEAL_ANY(fstat),
+	SEAL_ANY(newfstatat), SEAL_ANY(lseek), SEAL_ANY(unlinkat),
 	/* waiting */
-	SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_ctl), SCMP_SYS(poll),
-	SCMP_SYS(timerfd_settime), SCMP_SYS(futex), SCMP_SYS(restart_syscall),
+	SEAL_ANY(epoll_wait), SEAL_ANY(epoll_pwait), SEAL_ANY(epoll_ctl), SEAL_ANY(poll),
+	SEAL_ANY(timerfd_settime), SEAL_ANY(futex), SEAL_ANY(restart_syscall),
 	/* QEMU */
-	SCMP_SYS(pidfd_send_signal), SCMP_SYS(wait4), SCMP_SYS(waitid),
+	SEAL_ANY(pidfd_send_signal), SEAL_ANY(wait4), SEAL_ANY(waitid),
 	/* memory and time */
-	SCMP_SYS(mmap), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise),
-	SCMP_SYS(mprotect), SCMP_SYS(clock_gettime), SCMP_SYS(clock_getres),
-	SCMP_SYS(clock_nanosleep), SCMP_SYS(getrandom),
+	SEAL_ANY(mmap), SEAL_ANY(munmap), SEAL_ANY(mremap), SEAL_ANY(brk), SEAL_ANY(madvise),
+	SEAL_ANY(mprotect), SEAL_ANY(clock_gettime), SEAL_ANY(clock_getres),
+	SEAL_ANY(clock_nanosleep), SEAL_ANY(getrandom),
 	/* ourselves */
-	SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(geteuid), SCMP_SYS(rt_sigaction),
-	SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(exit), SCMP_SYS(exit_group),
+	SEAL_ANY(getpid), SEAL_ANY(gettid), SEAL_ANY(geteuid), SEAL_ANY(rt_sigaction),
+	SEAL_ANY(rt_sigprocmask), SEAL_ANY(rt_sigreturn), SEAL_ANY(exit), SEAL_ANY(exit_group),
 };
 /* clang-format on */
 
@@ -38,34 +36,19 @@ static const int allowed[] = {
  * UV_USE_IO_URING=0 speaks of another ring. */
 int sup_seal_rings(struct err *e)
 {
-	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ALLOW);
-	int r;
+	static const int rings[] = { SCMP_SYS(io_uring_setup) };
+	int r = seal_refuse(rings, ARRAY_SIZE(rings), ENOSYS);
 
-	if (!ctx)
-		return err_errno(e, -ENOMEM, "cannot seal the supervisor");
-	r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(io_uring_setup), 0);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
 	return r < 0 ? err_errno(e, r, "cannot seal the supervisor (seccomp)") : 0;
 }
 
 int sup_seal(struct err *e)
 {
-	scmp_filter_ctx ctx;
-	size_t i;
-	int r = 0;
+	const struct seal_list l = { .permits = permits, .n_permits = ARRAY_SIZE(permits) };
+	int r;
 
 	/* jansson opens /dev/urandom for the seed of its tables when it first needs one */
 	json_object_seed(0);
-	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-
-	if (!ctx)
-		return err_errno(e, -ENOMEM, "cannot seal the supervisor");
-	for (i = 0; i < ARRAY_SIZE(allowed) && r == 0; i++)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
+	r = seal_load(&l);
 	return r < 0 ? err_errno(e, r, "cannot seal the supervisor (seccomp)") : 0;
 }

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "io/fd.h"
+#include "seal/seal.h"
 #include "workspace/say.h"
 #include "workspace/seal.h"
 #include "workspace/serve.h"

@@ -7,112 +7,55 @@
 #include "workspace/seal.h"
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
-#include "config.h"
-
-/* Only if, of the bits in mask, argument arg has exactly those of value; mask 0: whatever the arguments. */
-struct permit {
-	int call;
-	uint8_t arg;
-	uint64_t mask, value;
-};
-
-#define ANY(name) \
-	{ \
-		SCMP_SYS(name), 0, 0, 0 \
-	}
-#define NOT(name, arg, bits) \
-	{ \
-		SCMP_SYS(name), arg, bits, 0 \
-	}
-#define IS(name, arg, v) \
-	{ \
-		SCMP_SYS(name), arg, UINT32_MAX, v \
-	}
-#define HAS(name, arg, bits) \
-	{ \
-		SCMP_SYS(name), arg, bits, bits \
-	}
+#include "seal/seal.h"
 
 enum { THREAD = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND };
 
 /* clang-format off */
-static const struct permit permits[] = {
+static const struct seal_permit permits[] = {
 	/* the loop: messages of the supervisor and of QEMU, kicks, interrupts, late answers */
-	ANY(epoll_wait), ANY(epoll_pwait), ANY(epoll_ctl), ANY(recvmsg), ANY(sendto),
-	ANY(read), ANY(write), ANY(close),
+	SEAL_ANY(epoll_wait), SEAL_ANY(epoll_pwait), SEAL_ANY(epoll_ctl), SEAL_ANY(recvmsg), SEAL_ANY(sendto),
+	SEAL_ANY(read), SEAL_ANY(write), SEAL_ANY(close),
 	/* SET_MEM_TABLE: the file's size, seals, pages; an event's kind, and that it never blocks */
-	ANY(fstat), ANY(newfstatat), NOT(mmap, 2, PROT_EXEC), ANY(munmap),
-	IS(fcntl, 1, F_GET_SEALS), IS(fcntl, 1, F_GETFL), IS(fcntl, 1, F_SETFL),
+	SEAL_ANY(fstat), SEAL_ANY(newfstatat), SEAL_NOT(mmap, 2, PROT_EXEC), SEAL_ANY(munmap),
+	SEAL_IS(fcntl, 1, F_GET_SEALS), SEAL_IS(fcntl, 1, F_GETFL), SEAL_IS(fcntl, 1, F_SETFL),
 	/* names: find, open, make, move, remove; openat is for /proc/self/fd, to open a descriptor anew */
-	ANY(openat2), ANY(openat), ANY(statx), ANY(readlinkat), ANY(getdents64),
-	ANY(mkdirat), ANY(mknodat), ANY(symlinkat), ANY(linkat), ANY(unlinkat), ANY(renameat2), ANY(umask),
+	SEAL_ANY(openat2), SEAL_ANY(openat), SEAL_ANY(statx), SEAL_ANY(readlinkat), SEAL_ANY(getdents64),
+	SEAL_ANY(mkdirat), SEAL_ANY(mknodat), SEAL_ANY(symlinkat), SEAL_ANY(linkat), SEAL_ANY(unlinkat), SEAL_ANY(renameat2), SEAL_ANY(umask),
 	/* news of the host */
-	ANY(inotify_add_watch), ANY(inotify_rm_watch),
+	SEAL_ANY(inotify_add_watch), SEAL_ANY(inotify_rm_watch),
 	/* attributes */
-	ANY(fchmodat), ANY(fchownat), ANY(utimensat), ANY(ftruncate), ANY(fstatfs),
-	ANY(getxattr), ANY(setxattr), ANY(listxattr), ANY(removexattr),
+	SEAL_ANY(fchmodat), SEAL_ANY(fchownat), SEAL_ANY(utimensat), SEAL_ANY(ftruncate), SEAL_ANY(fstatfs),
+	SEAL_ANY(getxattr), SEAL_ANY(setxattr), SEAL_ANY(listxattr), SEAL_ANY(removexattr),
 	/* contents */
-	ANY(preadv2), ANY(pwritev2), ANY(lseek), ANY(fallocate), ANY(copy_file_range),
-	ANY(fsync), ANY(fdatasync), ANY(syncfs),
+	SEAL_ANY(preadv2), SEAL_ANY(pwritev2), SEAL_ANY(lseek), SEAL_ANY(fallocate), SEAL_ANY(copy_file_range),
+	SEAL_ANY(fsync), SEAL_ANY(fdatasync), SEAL_ANY(syncfs),
 	/* locks */
-	ANY(flock), IS(fcntl, 1, F_OFD_GETLK), IS(fcntl, 1, F_OFD_SETLK), IS(fcntl, 1, F_OFD_SETLKW),
+	SEAL_ANY(flock), SEAL_IS(fcntl, 1, F_OFD_GETLK), SEAL_IS(fcntl, 1, F_OFD_SETLK), SEAL_IS(fcntl, 1, F_OFD_SETLKW),
 	/* threads, made when they are needed; one of ours is woken from a lock by a signal */
-	HAS(clone, 0, THREAD), ANY(set_robust_list), ANY(rseq), ANY(futex), ANY(gettid), ANY(getpid),
-	ANY(tgkill), ANY(rt_sigaction), ANY(rt_sigprocmask), ANY(rt_sigreturn), ANY(restart_syscall),
-	ANY(exit), ANY(exit_group),
+	SEAL_HAS(clone, 0, THREAD), SEAL_ANY(set_robust_list), SEAL_ANY(rseq), SEAL_ANY(futex), SEAL_ANY(gettid), SEAL_ANY(getpid),
+	SEAL_ANY(tgkill), SEAL_ANY(rt_sigaction), SEAL_ANY(rt_sigprocmask), SEAL_ANY(rt_sigreturn), SEAL_ANY(restart_syscall),
+	SEAL_ANY(exit), SEAL_ANY(exit_group),
 	/* memory of our own */
-	ANY(brk), NOT(mprotect, 2, PROT_EXEC), ANY(madvise), ANY(mremap),
+	SEAL_ANY(brk), SEAL_NOT(mprotect, 2, PROT_EXEC), SEAL_ANY(madvise), SEAL_ANY(mremap),
 	/* time and chance, where the library has to ask the kernel */
-	ANY(clock_gettime), ANY(getrandom),
+	SEAL_ANY(clock_gettime), SEAL_ANY(getrandom),
 };
 /* clang-format on */
 
-int seal_begin(void)
-{
-	const struct rlimit none = { 0, 0 };
-
-	if (setrlimit(RLIMIT_CORE, &none) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
-		return -errno;
-	/* one heap for all threads: the library would count the processors to decide, in files */
-	(void)mallopt(M_ARENA_MAX, 1);
-	return 0;
-}
-
-static int add(scmp_filter_ctx ctx, const struct permit *p)
-{
-	if (!p->mask)
-		return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, p->call, 0);
-	return seccomp_rule_add(ctx, SCMP_ACT_ALLOW, p->call, 1,
-				SCMP_CMP64(p->arg, SCMP_CMP_MASKED_EQ, p->mask, p->value));
-}
+/* Its flags are behind a pointer: the library falls back to clone(). */
+static const int refused[] = { SCMP_SYS(clone3) };
 
 int seal(void)
 {
-	/* a sanitizer makes calls of its own: those are noted by the kernel, and pass */
-	scmp_filter_ctx ctx = seccomp_init(BAC_SANITIZED ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS);
-	int r;
+	const struct seal_list l = { .permits = permits,
+				     .n_permits = ARRAY_SIZE(permits),
+				     .refused = refused,
+				     .n_refused = ARRAY_SIZE(refused),
+				     .error = ENOSYS };
 
-	if (!ctx)
-		return -ENOMEM;
-	/* a tree instead of a list, and threads that there are already are sealed too */
-	r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
-	if (r == 0)
-		r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1);
-	/* its flags are behind a pointer: the library falls back to clone() */
-	if (r == 0)
-		r = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
-	for (size_t i = 0; i < ARRAY_SIZE(permits) && r == 0; i++)
-		r = add(ctx, &permits[i]);
-	if (r == 0)
-		r = seccomp_load(ctx);
-	seccomp_release(ctx);
-	return r;
+	return seal_load(&l);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "seal/seal.h"
 
 static void *nothing(void *arg)
 {
@@ -150,28 +151,8 @@ static int sealed(size_t i)
 	return status;
 }
 
-/* A process without a seal, as it begins. */
-static void begins(void)
-{
-	const pid_t pid = fork();
-	int status = 0;
-
-	check(pid >= 0);
-	if (!pid) {
-		struct rlimit core = { 1, 1 };
-
-		check(seal_begin() == 0);
-		check(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0);
-		check(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
-		check(getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max == 0);
-		_exit(0);
-	}
-	check(waitpid(pid, &status, 0) == pid && status == 0);
-}
-
 int main(void)
 {
-	begins();
 	for (size_t i = 0; i < ARRAY_SIZE(tries); i++) {
 		int status = sealed(i);
 
