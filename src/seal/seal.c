@@ -1,9 +1,12 @@
 /* The loader of all lists. */
 #include "seal/seal.h"
 
+#include <link.h>
 #include <malloc.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "config.h"
 
@@ -16,6 +19,32 @@ int seal_begin(void)
 		return -errno;
 	(void)mallopt(M_ARENA_MAX, 1);
 	return 0;
+}
+
+/* Only what is a page of the file and no more: what was written (relocated data) stays. */
+static int give_back(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
+
+	(void)size;
+	(void)unused;
+	for (size_t i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t from = (info->dlpi_addr + h->p_vaddr + page) & ~page;
+		uintptr_t to = (info->dlpi_addr + h->p_vaddr + h->p_memsz) & ~page;
+
+		if (h->p_type == PT_LOAD && !(h->p_flags & PF_W) && from < to)
+			/* NOLINTNEXTLINE(performance-no-int-to-ptr): an address is a number there */
+			(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+	return 1; /* the first is the program */
+}
+
+void seal_settle(void)
+{
+	(void)malloc_trim(0);
+	if (!BAC_SANITIZED)
+		(void)dl_iterate_phdr(give_back, NULL);
 }
 
 static int permit(scmp_filter_ctx ctx, const struct seal_permit *p)
@@ -45,7 +74,7 @@ static int load(scmp_filter_ctx ctx, int r)
 	if (r == 0)
 		r = seccomp_load(ctx);
 	seccomp_release(ctx);
-	(void)malloc_trim(0); /* the compiler of filters had more than the process will need */
+	seal_settle();
 	return r;
 }
 

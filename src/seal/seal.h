@@ -38,3 +38,7 @@ int seal_load(const struct seal_list *l) _must_check_;
 
 /* These are answered with error from here on, all others as before. 0 or -errno. */
 int seal_refuse(const int *calls, size_t n, int error) _must_check_;
+
+/* The start is over: what it had of the heap and of the program's own pages goes back to the system; pages that are needed again come
+ * from the file. seal_load() does so itself. */
+void seal_settle(void);

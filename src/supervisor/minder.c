@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "io/fd.h"
+#include "seal/seal.h"
 #include "supervisor/minder-keep.h"
 #include "supervisor/resolver.h"
 #include "sys/cage.h"
@@ -591,5 +592,6 @@ _noreturn_ void minder_main(const struct wire_order *o, bool needs_keeper, int s
 	keep_init(&m.keep, o, m.null, FD_WORDS);
 	if ((needs_keeper && keep_want(&m.keep, &e) < 0) || bring_up(&m, &e) < 0)
 		fail(&e);
+	seal_settle();
 	serve(&m);
 }
