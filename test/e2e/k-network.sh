@@ -373,7 +373,7 @@ fi
 # ---- a resolver of the host that is watched (another /etc/resolv.conf needs root)
 if [ "$(id -u)" -eq 0 ]; then
 	mkdir -p names
-	python3 "$here/../lib/servers.py" "$PWD/names" 127.0.0.77 >names.log 2>&1 &
+	WORLD='' python3 "$here/../lib/servers.py" "$PWD/names" 127.0.0.77 >names.log 2>&1 &
 	second=$!
 	wait_for 20 test -e names/ports
 	echo 'nameserver 127.0.0.76' >resolv.conf
