@@ -48,28 +48,30 @@ static void say_missing(struct inject_plan *p, const struct look *l, const struc
 	if (u->kind == CRED_CUSTOM)
 		(void)snprintf(p->remedy, sizeof(p->remedy),
 			       "bac secret set-custom --env %s --host %s%s%s", u->service,
-			       l->host->text, opt, name);
+			       u->resource, opt, name);
 	else
-		(void)snprintf(p->remedy, sizeof(p->remedy), "bac secret set %s%s%s", u->service,
-			       opt, name);
+		(void)snprintf(p->remedy, sizeof(p->remedy), "bac secret set %s%s%s%s", u->service,
+			       u->kind == CRED_OAUTH ? " --oauth" : "", opt, name);
 	(void)snprintf(p->text, sizeof(p->text),
 		       "The credential '%s' belongs on this request, and the host's store has no "
 		       "value for it. Set it on the host with: %.300s",
 		       u->service, p->remedy);
 }
 
+/* What is approved is the use's resource, as it was declared; "create" if there is no sandbox to speak of. */
 static void say_unapproved(struct inject_plan *p, const struct look *l, const struct cred_use *u)
 {
+	const bool named = l->sandbox && l->sandbox[0];
+
 	refuse(p, "credential-unapproved");
-	(void)snprintf(p->remedy, sizeof(p->remedy), "bac create --approve %s=%s", u->service,
-		       l->host->text);
+	(void)snprintf(p->remedy, sizeof(p->remedy), "bac %s%s --approve %s=%s",
+		       named ? "run --name " : "create", named ? l->sandbox : "", u->service,
+		       u->resource);
 	(void)snprintf(
 		p->text, sizeof(p->text),
 		"%.80s wants the credential '%s' on requests to %.100s, and nobody has approved "
-		"that. Add "
-		"this host to the service's domains in credentials.yaml, or make the sandbox with: "
-		"bac create --approve %s=HOST",
-		u->origin, u->service, l->host->text, u->service);
+		"that. Approve it on the host with: %.200s",
+		u->origin, u->service, l->host->text, p->remedy);
 }
 
 static void say_state(struct inject_plan *p, const struct look *l, const struct cred_use *u)

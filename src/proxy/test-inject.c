@@ -257,10 +257,12 @@ static void texts(const struct cred_set *s)
 		{ "x.test", "GET /", "bac secret set xai --sandbox box", NULL },
 		{ "a.test", "GET /?x\nX: bac-cs-DDDDDDDD",
 		  "bac secret set-custom --env D_TOKEN --host a.test --sandbox box", NULL },
-		{ "kit.test", "GET /", "bac create --approve github=kit.test",
+		{ "kit.test", "GET /", "bac run --name box --approve github=kit.test",
 		  "kit:tool wants the credential 'github' on requests to kit.test, and nobody has "
-		  "approved that. Add this host to the service's domains in credentials.yaml, or "
-		  "make the sandbox with: bac create --approve github=HOST" },
+		  "approved that. Approve it on the host with: bac run --name box --approve "
+		  "github=kit.test" },
+		{ "login.test", "GET /\nAuthorization: Bearer gone-oat-proxy-managed",
+		  "bac secret set gone --oauth", NULL },
 		{ "b.test", "GET /?x\nX: bac-cs-AAAAAAAA", "",
 		  "The request holds the placeholder of 'A_TOKEN', which is for a.test and not for "
 		  "b.test." },
@@ -275,6 +277,8 @@ static void texts(const struct cred_set *s)
 	}
 	plan(&p, s, "GET /", "x.test", NULL);
 	check(streq(p.remedy, "bac secret set xai"));
+	plan(&p, s, "GET /", "kit.test", NULL);
+	check(streq(p.remedy, "bac create --approve github=kit.test"));
 }
 
 static void bodies(const struct cred_set *s)
