@@ -99,7 +99,14 @@ static uint64_t now(void)
 	return fd_now_ns();
 }
 
-static void ask_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key);
+/* Where that is not possible, all that was asked has failed: at the end of the turn. */
+static void ask_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key)
+{
+	const struct keeper_msg m = { .type = type, .number = number, .text = key };
+
+	if (peer_send(&k->fetch, &m) < 0)
+		k->fetch_lost = true;
+}
 
 static struct wait *wait_new(const struct keeper_msg *m, const struct host *h)
 {
@@ -175,29 +182,6 @@ static void settle_all(struct keeper *k, struct cache_wait *all, const char *key
 			(void)!settle(k, w, u, reply);
 		}
 	}
-}
-
-/* bac-fetch does not answer: the key has failed. */
-static void unanswered(struct keeper *k, uint32_t number)
-{
-	static const char why[] = "what opens the store has ended; it is started again";
-	const struct cache_reply reply = { .text = why };
-	struct cache_wait *all;
-	const char *key;
-	uint32_t again = 0;
-
-	while (cache_not(k->cache, number, why, now(), &key, &all, &again) == CACHE_ASK)
-		number = again;
-	if (key)
-		settle_all(k, all, key, &reply);
-}
-
-static void ask_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key)
-{
-	const struct keeper_msg m = { .type = type, .number = number, .text = key };
-
-	if (peer_send(&k->fetch, &m) < 0)
-		unanswered(k, number);
 }
 
 /* ---- what the proxy asks ---- */
@@ -499,6 +483,7 @@ void asks_fetch_gone(struct keeper *k)
 	static const char why[] = "what opens the store has ended; it is started again";
 	struct cache_wait *all = cache_take_all(k->cache, true);
 
+	k->fetch_lost = false;
 	while (all) {
 		struct wait *w = (struct wait *)all;
 

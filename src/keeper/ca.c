@@ -284,7 +284,9 @@ static char *pem_of(X509 *x)
 
 	if (b && PEM_write_bio_X509(b, x)) {
 		n = BIO_get_mem_data(b, &p);
-		text = n > 0 && n <= CA_PEM_MAX ? strndup(p, (size_t)n) : NULL;
+		text = n > 0 && n <= CA_PEM_MAX ? calloc(1, (size_t)n + 1) : NULL;
+		if (text)
+			memcpy(text, p, (size_t)n);
 	}
 	BIO_free(b);
 	return text;

@@ -32,17 +32,17 @@ struct child {
 	uint32_t number;
 };
 
-static struct {
+struct fetch {
 	struct child v[CHILDREN_MAX];
 	unsigned n;
 	int sig;
 	char *config;
-} fetch;
-
-static uint8_t in[KEEPER_MSG_MAX], out[KEEPER_VALUE_MAX + 4096];
+	uint8_t in[KEEPER_MSG_MAX];
+};
 
 static void answer(const struct keeper_msg *m)
 {
+	static uint8_t out[KEEPER_VALUE_MAX + 4096];
 	ssize_t n = keeper_put(m, out, sizeof(out));
 
 	if (n > 0)
@@ -59,11 +59,11 @@ static void not(uint32_t number, const char *why)
 
 /* ---- in a child ---- */
 
-static int open_store(struct store **ret, struct err *e)
+static int open_store(const struct fetch *f, struct store **ret, struct err *e)
 {
 	_free_ char *notice = NULL; /* for people who look at a terminal */
 
-	return store_open(fetch.config, "auto", ret, &notice, e);
+	return store_open(f->config, "auto", ret, &notice, e);
 }
 
 static int peek(struct store *s, const struct keeper_msg *m, char **ret, size_t *ret_n)
@@ -89,7 +89,7 @@ static int get(struct store *s, const struct keeper_msg *m, char **ret, size_t *
 	return 0;
 }
 
-static void on_get(const struct keeper_msg *m)
+static void on_get(const struct fetch *f, const struct keeper_msg *m)
 {
 	_cleanup_(store_closep) struct store *s = NULL;
 	struct keeper_msg a = { .type = KEEPER_GOT, .number = m->number };
@@ -97,7 +97,7 @@ static void on_get(const struct keeper_msg *m)
 	char *value = NULL;
 	int64_t refresh = 0;
 	size_t n = 0;
-	int r = open_store(&s, &e);
+	int r = open_store(f, &s, &e);
 
 	if (r == 0)
 		r = get(s, m, &value, &n, &refresh, &e);
@@ -111,7 +111,7 @@ static void on_get(const struct keeper_msg *m)
 	(void)store_value_free(value, n);
 }
 
-static void on_put(const struct keeper_msg *m)
+static void on_put(const struct fetch *f, const struct keeper_msg *m)
 {
 	const struct keeper_msg done = { .type = KEEPER_PUT_DONE, .number = m->number };
 	_cleanup_(store_closep) struct store *s = NULL;
@@ -121,7 +121,7 @@ static void on_put(const struct keeper_msg *m)
 	int r;
 
 	entry.key = key;
-	r = key ? open_store(&s, &e) : err_errno(&e, -ENOMEM, "cannot write");
+	r = key ? open_store(f, &s, &e) : err_errno(&e, -ENOMEM, "cannot write");
 	if (r == 0)
 		r = store_put(s, &entry, (const char *)m->bytes.p, m->bytes.n, &e);
 	if (r < 0)
@@ -130,7 +130,7 @@ static void on_put(const struct keeper_msg *m)
 		answer(&done);
 }
 
-static _noreturn_ void child(const struct keeper_msg *m)
+static _noreturn_ void child(const struct fetch *f, const struct keeper_msg *m)
 {
 	sigset_t none;
 
@@ -139,9 +139,9 @@ static _noreturn_ void child(const struct keeper_msg *m)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)alarm(CHILD_S);
 	if (m->type == KEEPER_PUT)
-		on_put(m);
+		on_put(f, m);
 	else
-		on_get(m);
+		on_get(f, m);
 	_exit(0);
 }
 
@@ -155,13 +155,13 @@ static void ended(uint32_t number, int status)
 		not(number, "what asked the store for it has died");
 }
 
-static void start(const struct keeper_msg *m)
+static void start(struct fetch *f, const struct keeper_msg *m)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (pid == 0)
-		child(m);
+		child(f, m);
 	if (pid < 0) {
 		not(m->number, "no process can be started");
 		return;
@@ -173,74 +173,74 @@ static void start(const struct keeper_msg *m)
 		return;
 	}
 	for (size_t i = 0; i < CHILDREN_MAX; i++) {
-		if (fetch.v[i].pid)
+		if (f->v[i].pid)
 			continue;
-		fetch.v[i] = (struct child) { pid, m->number };
-		fetch.n++;
+		f->v[i] = (struct child) { pid, m->number };
+		f->n++;
 		return;
 	}
 }
 
-static void on_children(void)
+static void on_children(struct fetch *f)
 {
 	struct signalfd_siginfo si;
 	int status;
 	pid_t pid;
 
-	(void)!read(fetch.sig, &si, sizeof(si));
+	(void)!read(f->sig, &si, sizeof(si));
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (size_t i = 0; i < CHILDREN_MAX; i++) {
-			if (fetch.v[i].pid != pid)
+			if (f->v[i].pid != pid)
 				continue;
-			fetch.v[i].pid = 0;
-			fetch.n--;
-			ended(fetch.v[i].number, status);
+			f->v[i].pid = 0;
+			f->n--;
+			ended(f->v[i].number, status);
 		}
 }
 
 /* 0; -errno: the end. */
-static int take(void)
+static int take(struct fetch *f)
 {
 	struct keeper_msg m;
-	ssize_t n = recv(FD_KEEPER, in, sizeof(in), MSG_DONTWAIT);
+	ssize_t n = recv(FD_KEEPER, f->in, sizeof(f->in), MSG_DONTWAIT);
 	int r = 0;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n <= 0)
 		return -ECONNRESET;
-	if (keeper_parse(&m, 'K', in, (size_t)n, 0) != WIRE_OK ||
+	if (keeper_parse(&m, 'K', f->in, (size_t)n, 0) != WIRE_OK ||
 	    (m.type != KEEPER_GET && m.type != KEEPER_PEEK && m.type != KEEPER_PUT))
 		r = -EPROTO;
 	if (r == 0)
-		start(&m);
-	explicit_bzero(in, (size_t)n);
+		start(f, &m);
+	explicit_bzero(f->in, (size_t)n);
 	return r;
 }
 
-static int serve(void)
+static int serve(struct fetch *f)
 {
 	int r = 0;
 
 	while (r == 0) {
 		struct pollfd p[] = {
-			{ .fd = FD_KEEPER, .events = fetch.n < CHILDREN_MAX ? POLLIN : 0 },
-			{ .fd = fetch.sig, .events = POLLIN },
+			{ .fd = FD_KEEPER, .events = f->n < CHILDREN_MAX ? POLLIN : 0 },
+			{ .fd = f->sig, .events = POLLIN },
 		};
 
 		if (poll(p, ARRAY_SIZE(p), -1) < 0)
 			continue;
 		if (p[1].revents)
-			on_children();
+			on_children(f);
 		if (p[0].revents & POLLIN)
-			r = take();
+			r = take(f);
 		else if (p[0].revents)
 			r = -ECONNRESET; /* nobody is there to be answered */
 	}
 	return r == -ECONNRESET ? 0 : r;
 }
 
-static int begin(struct err *e)
+static int begin(struct fetch *f, struct err *e)
 {
 	const struct rlimit none = { 0, 0 };
 	struct dirs d;
@@ -257,28 +257,29 @@ static int begin(struct err *e)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_SETMASK, &set, NULL);
-	fetch.sig = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fetch.sig < 0)
+	f->sig = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (f->sig < 0)
 		return err_errno(e, -errno, "cannot begin");
 	r = dirs_get(&d, e);
 	if (r < 0)
 		return r;
-	fetch.config = strdup(d.config);
+	f->config = strdup(d.config);
 	dirs_done(&d);
-	return fetch.config ? 0 : err_errno(e, -ENOMEM, "cannot begin");
+	return f->config ? 0 : err_errno(e, -ENOMEM, "cannot begin");
 }
 
 int main(void)
 {
+	static struct fetch f;
 	struct err e = { 0 };
-	int r = begin(&e);
+	int r = begin(&f, &e);
 
 	if (r == 0) {
-		r = serve();
+		r = serve(&f);
 		if (r < 0)
 			(void)err_set(&e, r, "the keeper was not understood");
 	}
-	free(fetch.config);
+	free(f.config);
 	if (r == 0)
 		return 0;
 	(void)dprintf(STDERR_FILENO, "bac-fetch: %s\n", e.msg);

@@ -33,8 +33,7 @@ static void order(char from, uint8_t type, int fd)
 {
 	const struct keeper_msg m = { .type = type, .number = 1 };
 
-	check(keeper_order(&k, from, &m, &fd) == 0);
-	(void)fd_close(fd);
+	check(keeper_order(&k, from, &m, fd) == 0);
 }
 
 static void begin(void)

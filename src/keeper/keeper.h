@@ -18,6 +18,7 @@ struct keeper {
 	struct marks *marks;
 	struct tokens *tokens; /* that are being written: asks.c */
 	bool certified;        /* scope is of a certificate */
+	bool fetch_lost;       /* it could not be asked */
 	bool marks_due;        /* the supervisor has not been told of the newest */
 	uint32_t last_put;
 	char why[KEEPER_TEXT_MAX + 1]; /* the proxy did what it must not; asks_take() */
@@ -41,9 +42,8 @@ void asks_fetch_gone(struct keeper *k);
 /* 0, -ENOMEM, -EIO. The descriptors are taken over. */
 int keeper_open(struct keeper *k, const char *sandbox, int supervisor, int minder) _must_check_;
 void keeper_done(struct keeper *k);
-/* One message of the supervisor or the minder ('S', 'M'), with fd or -1, which stays the caller's unless it is a socket that is
- * kept: then *fd is -1. 0, or -errno: it is the end. */
-int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int *fd) _must_check_;
+/* One message of the supervisor or the minder ('S', 'M'), with fd or -1, which is taken over. 0, or -errno: it is the end. */
+int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int fd) _must_check_;
 /* Until the supervisor hangs up: 0; -errno: a message of it was not understood. */
 int keeper_serve(struct keeper *k) _must_check_;
 /* A line for the sandbox's log. */

@@ -10,8 +10,6 @@ struct peer_part {
 	uint8_t p[];
 };
 
-static uint8_t scratch[KEEPER_MSG_MAX];
-
 static void drop_first(struct peer *p)
 {
 	struct peer_part *part = p->first;
@@ -67,6 +65,7 @@ static int try(const struct peer *p, const uint8_t *bytes, size_t n)
 
 int peer_send(struct peer *p, const struct keeper_msg *m)
 {
+	static uint8_t scratch[KEEPER_MSG_MAX];
 	ssize_t n;
 	int r = 1;
 

@@ -60,7 +60,7 @@ static int from_the_end(const void *a, const void *b)
 		m--;
 	}
 	if (!n || !m)
-		return (int)(n > 0) - (int)(m > 0);
+		return (n > 0) - (m > 0);
 	/* a border of labels comes before all else, so that what is below a name follows it at once */
 	return (x[n - 1] == '.' ? 0 : (unsigned char)x[n - 1]) -
 	       (y[m - 1] == '.' ? 0 : (unsigned char)y[m - 1]);

@@ -14,11 +14,11 @@
 
 enum { TURN_MAX = 64, DRAIN_MAX = 4096 };
 
-_Static_assert((int)CA_CHAIN_MAX <= (int)KEEPER_CHAIN_MAX &&
-		       (int)CA_KEY_MAX <= (int)KEEPER_KEY_MAX &&
-		       (int)CA_PEM_MAX <= (int)KEEPER_PEM_MAX &&
-		       (int)CACHE_VALUE_MAX >= (int)KEEPER_VALUE_MAX,
-	       "what is made can be said");
+/* What is made can be said. */
+_Static_assert(CA_CHAIN_MAX + 0 <= KEEPER_CHAIN_MAX + 0, "a chain");
+_Static_assert(CA_KEY_MAX + 0 <= KEEPER_KEY_MAX + 0, "a key");
+_Static_assert(CA_PEM_MAX + 0 <= KEEPER_PEM_MAX + 0, "a certificate");
+_Static_assert(CACHE_VALUE_MAX + 0 >= KEEPER_VALUE_MAX + 0, "a value");
 
 void keeper_say(struct keeper *k, const char *fmt, ...)
 {
@@ -146,6 +146,7 @@ static int read_text(int fd, size_t max, char **ret, size_t *ret_n)
 			return got < 0 ? -errno : -EIO;
 		n += (size_t)got;
 	}
+	text[n] = '\0';
 	*ret = take_ptr(text);
 	*ret_n = n;
 	return 0;
@@ -212,7 +213,8 @@ static int parse_net(int fd, struct net_policy **ret, struct err *e)
 static int applied(struct keeper *k, const struct keeper_msg *m, int r, struct err *e)
 {
 	struct keeper_msg a = { .type = KEEPER_APPLIED, .number = m->number, .text = "" };
-	int ca = certify(k, r < 0 ? &(struct err) { 0 } : e);
+	struct err other = { 0 };
+	int ca = certify(k, r < 0 ? &other : e);
 
 	a.code = r < 0 ? r : ca;
 	if (a.code < 0)
@@ -220,7 +222,7 @@ static int applied(struct keeper *k, const struct keeper_msg *m, int r, struct e
 	return peer_send(&k->supervisor, &a);
 }
 
-static int on_config(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_config(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	(void)k;
 	(void)m;
@@ -228,11 +230,11 @@ static int on_config(struct keeper *k, const struct keeper_msg *m, int *fd)
 	return -EPROTO; /* main.c has had it */
 }
 
-static int on_credentials(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_credentials(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	struct cred_set *set = NULL;
 	struct err e = { 0 };
-	int r = parse_cred(*fd, &set, &e);
+	int r = parse_cred(fd, &set, &e);
 
 	drain(k);
 	judge_cred(&k->judge, set);
@@ -240,18 +242,18 @@ static int on_credentials(struct keeper *k, const struct keeper_msg *m, int *fd)
 	return applied(k, m, r, &e);
 }
 
-static int on_policy(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_policy(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	struct net_policy *policy = NULL;
 	struct err e = { 0 };
-	int r = parse_net(*fd, &policy, &e);
+	int r = parse_net(fd, &policy, &e);
 
 	drain(k);
 	judge_net(&k->judge, policy);
 	return applied(k, m, r, &e);
 }
 
-static int on_ping(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_ping(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	const struct keeper_msg pong = { .type = KEEPER_PONG, .number = m->number };
 
@@ -259,37 +261,43 @@ static int on_ping(struct keeper *k, const struct keeper_msg *m, int *fd)
 	return peer_send(&k->supervisor, &pong);
 }
 
-static int on_proxy(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_proxy(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	(void)m;
 	hang_up(k);
-	peer_open(&k->proxy, 'P', take_fd(fd));
-	return 0;
+	peer_open(&k->proxy, 'P', fd);
+	return 1;
 }
 
-static int on_fetch(struct keeper *k, const struct keeper_msg *m, int *fd)
+static int on_fetch(struct keeper *k, const struct keeper_msg *m, int fd)
 {
 	(void)m;
 	fetch_gone(k);
-	peer_open(&k->fetch, 'F', take_fd(fd));
+	peer_open(&k->fetch, 'F', fd);
 	asks_credentials(k);
-	return 0;
+	return 1;
 }
 
+/* 1: the descriptor is kept. */
 static const struct {
 	char from;
-	int (*run)(struct keeper *k, const struct keeper_msg *m, int *fd);
+	int (*run)(struct keeper *k, const struct keeper_msg *m, int fd);
 } orders[] = {
 	[KEEPER_CONFIG] = { 'S', on_config }, [KEEPER_CREDENTIALS] = { 'S', on_credentials },
 	[KEEPER_POLICY] = { 'S', on_policy }, [KEEPER_PING] = { 'S', on_ping },
 	[KEEPER_PROXY] = { 'M', on_proxy },   [KEEPER_FETCH] = { 'M', on_fetch },
 };
 
-int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int *fd)
+int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int came)
 {
-	if (m->type >= ARRAY_SIZE(orders) || orders[m->type].from != from)
-		return -EPROTO;
-	return orders[m->type].run(k, m, fd);
+	_close_ int fd = came;
+	int r = -EPROTO;
+
+	if (m->type < ARRAY_SIZE(orders) && orders[m->type].from == from)
+		r = orders[m->type].run(k, m, fd);
+	if (r == 1)
+		(void)take_fd(&fd);
+	return MIN(r, 0);
 }
 
 /* 1; 0: there is none; -errno: the end. */
@@ -303,7 +311,7 @@ static int take_order(struct keeper *k, struct peer *p)
 
 	if (n <= 0)
 		return (int)n;
-	r = keeper_order(k, p->who, &m, &fd);
+	r = keeper_order(k, p->who, &m, take_fd(&fd));
 	return r < 0 ? r : 1;
 }
 
@@ -423,5 +431,7 @@ int keeper_serve(struct keeper *k)
 		if (r != 0)
 			return MIN(r, 0);
 		others_turn(k, p[2].revents, p[3].revents);
+		if (k->fetch_lost)
+			fetch_gone(k);
 	}
 }

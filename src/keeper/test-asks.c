@@ -55,9 +55,7 @@ static void order(char from, uint8_t type, int fd)
 {
 	const struct keeper_msg m = { .type = type, .number = ++last };
 
-	check(keeper_order(&k, from, &m, &fd) == 0);
-	if (fd >= 0)
-		(void)close(fd);
+	check(keeper_order(&k, from, &m, fd) == 0);
 }
 
 static int memory(const char *text)
@@ -125,7 +123,7 @@ static char *uses(const char *lines)
 	}
 	check(cred_text_end(&out, n) == 0);
 	free(text);
-	text = strndup((const char *)buf_data(&out), out.n);
+	text = strdup(buf_str(&out));
 	buf_done(&out);
 	return text;
 }

@@ -21,16 +21,16 @@ static void *new (size_t n)
 	return p + BEFORE;
 }
 
-void *vault_free(void *at)
+void *vault_free(void *p)
 {
-	uint8_t *p = at;
+	uint8_t *whole;
 	size_t n;
 
 	if (!p)
 		return NULL;
-	p -= BEFORE;
-	memcpy(&n, p, sizeof(n));
-	OPENSSL_secure_clear_free(p, n + BEFORE);
+	whole = (uint8_t *)p - BEFORE;
+	memcpy(&n, whole, sizeof(n));
+	OPENSSL_secure_clear_free(whole, n + BEFORE);
 	return NULL;
 }
 

@@ -104,7 +104,7 @@ int keep_begin(struct sup *s, struct err *e)
 void keep_text(struct sup *s, struct net_text *t)
 {
 	struct netdoor *n = s->net;
-	bool needed = n->needed, cred = t == &n->cred;
+	bool had = n->needed, cred = t == &n->cred;
 	int r = cred ? read_cred(s) : read_policy(s);
 
 	if (r < 0) /* who decides by it says so too, and to the client */
@@ -112,7 +112,7 @@ void keep_text(struct sup *s, struct net_text *t)
 			 cred ? "credentials" : "policy", err_text(r));
 	if (cred)
 		tell_guest(s, add_env, "the environment");
-	if (n->needed && !needed)
+	if (n->needed != had)
 		net_tell_minder(s, MINDER_NEED, "");
 	keep_step(s);
 }

@@ -208,7 +208,7 @@ int keeper_parse(struct keeper_msg *ret, char from, const void *p, size_t n, siz
 	t = type_find(m.type);
 	if (r.bad || !t || t->from != from || t->fds != n_fds)
 		return WIRE_E_MALFORMED;
-	for (const char *f = fields[m.type]; *f; f++)
+	for (const char *f = fields[m.type]; f && *f; f++)
 		get_field(&r, &m, *f);
 	if (!rd_done(&r))
 		return WIRE_E_MALFORMED;
