@@ -288,15 +288,15 @@ static const struct {
 	[KEEPER_PROXY] = { 'M', on_proxy },   [KEEPER_FETCH] = { 'M', on_fetch },
 };
 
-int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int came)
+int keeper_order(struct keeper *k, char from, const struct keeper_msg *m, int fd)
 {
-	_close_ int fd = came;
+	_close_ int left = fd;
 	int r = -EPROTO;
 
 	if (m->type < ARRAY_SIZE(orders) && orders[m->type].from == from)
 		r = orders[m->type].run(k, m, fd);
 	if (r == 1)
-		(void)take_fd(&fd);
+		(void)take_fd(&left);
 	return MIN(r, 0);
 }
 
