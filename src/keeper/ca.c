@@ -421,22 +421,27 @@ static int pkcs8(EVP_PKEY *key, uint8_t **ret)
 	return n;
 }
 
-int ca_new(const char *sandbox, struct ca **ret)
+static int make_keys(struct ca *c, const char *sandbox)
 {
-	_cleanup_(ca_freep) struct ca *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return -ENOMEM;
 	c->key = EVP_EC_gen("P-256");
 	c->leaf_key = EVP_EC_gen("P-256");
 	c->subject = subject_of("bac sandbox ", sandbox);
 	if (!c->key || !c->leaf_key || !c->subject)
 		return -EIO;
 	c->n_leaf_p8 = pkcs8(c->leaf_key, &c->leaf_p8);
-	if (c->n_leaf_p8 <= 0 || c->n_leaf_p8 > CA_KEY_MAX)
-		return -EIO;
-	*ret = take_ptr(c);
-	return 0;
+	return c->n_leaf_p8 > 0 && c->n_leaf_p8 <= CA_KEY_MAX ? 0 : -EIO;
+}
+
+int ca_new(const char *sandbox, struct ca **ret)
+{
+	struct ca *c = calloc(1, sizeof(*c));
+	int r = c ? make_keys(c, sandbox) : -ENOMEM;
+
+	if (r < 0)
+		(void)ca_free(c);
+	else
+		*ret = c;
+	return r;
 }
 
 struct ca *ca_free(struct ca *c)

@@ -296,18 +296,16 @@ static void add_bundle(struct buf *out)
 static void add_client(struct buf *out, const char *entry)
 {
 	static const char what[] = "tls.clientCerts";
-	_free_ char *copy = strdup(entry);
-	char *cert = copy ? strchr(copy, '=') : NULL, *key = cert ? strrchr(cert, ':') : NULL;
+	const char *at = strchr(entry, '='), *colon = at ? strrchr(at, ':') : NULL;
+	_free_ char *cert = colon ? strndup(at + 1, (size_t)(colon - at - 1)) : NULL;
 	size_t before = out->n;
 
-	if (!key) {
+	if (!cert) {
 		(void)minder_say(MINDER_SAY, -1, "tls.clientCerts: an entry is no HOST=CERT:KEY");
 		return;
 	}
-	*cert++ = '\0';
-	*key++ = '\0';
-	if (buf_printf(out, "client %s\n", copy) < 0 || add_file(out, cert, what) < 0 ||
-	    add_file(out, key, what) < 0)
+	if (buf_printf(out, "client %.*s\n", (int)(at - entry), entry) < 0 ||
+	    add_file(out, cert, what) < 0 || add_file(out, colon + 1, what) < 0)
 		out->n = before; /* all of it, or nothing */
 }
 
