@@ -132,17 +132,32 @@ static void placeholder_elsewhere(struct xchg *x, const char *name)
 	xchg_credential_refused(x, "placeholder-elsewhere", text, NULL);
 }
 
+/* The name of a secret of other hosts that a piece of the body ends in, or NULL. */
+static const char *foreign_secret(struct xchg *x, const uint8_t *p, size_t n)
+{
+	while (n) {
+		struct leak_hit hit = { 0 };
+		const size_t k = leak_scan(&x->scan, xchg_proxy(x)->marks, p, n, &hit);
+
+		if (!hit.length)
+			break;
+		if (!xchg_own_secret(x, hit.name))
+			return hit.name;
+		p += k;
+		n -= k;
+	}
+	return NULL;
+}
+
 /* Looked at, and changed where it must be, into x->up. False: refused. */
 static bool look_up(struct xchg *x, const uint8_t *p, size_t n, bool last)
 {
 	const char *name = NULL;
-	struct leak_hit hit = { 0 };
+	const char *secret = xchg_guarded(x) ? foreign_secret(x, p, n) : NULL;
 	int r;
 
-	if (xchg_guarded(x) && n)
-		(void)leak_scan(&x->scan, xchg_proxy(x)->marks, p, n, &hit);
-	if (hit.length) {
-		xchg_secret_in_request(x, hit.name);
+	if (secret) {
+		xchg_secret_in_request(x, secret);
 		return false;
 	}
 	r = x->ib ? inject_body(x->ib, p, n, last, &x->up, &name) : buf_add(&x->up, p, n);

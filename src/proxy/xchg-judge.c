@@ -79,6 +79,17 @@ void xchg_find_back(struct xchg *x)
 
 /* ---- judging ---- */
 
+bool xchg_own_secret(const struct xchg *x, const char *name)
+{
+	const struct cred_use *u;
+	size_t at = 0;
+
+	while ((u = cred_next(xchg_proxy(x)->creds, &x->f->host, x->f->port, &at)))
+		if (streq(u->service, name))
+			return true;
+	return false;
+}
+
 void xchg_secret_in_request(struct xchg *x, const char *name)
 {
 	char text[XCHG_TEXT_MAX];
@@ -286,7 +297,8 @@ static void judge_credentials(struct xchg *x, const struct net_answer *y)
 	struct proxy *p = xchg_proxy(x);
 	const char *name = NULL;
 
-	if (xchg_guarded(x) && guard_request_head(p->marks, &x->h, &name)) {
+	if (xchg_guarded(x) && guard_request_head(p->marks, &x->h, &name) &&
+	    !xchg_own_secret(x, name)) {
 		xchg_secret_in_request(x, name);
 		return;
 	}

@@ -411,6 +411,8 @@ def world():
     serve(C, 3, over_tls(public.context(["other.test"]), web))
     serve(C, 4, over_tls(public.context(["c.test"]), web))
     serve(C, 5, lambda c: (c.sendall(b"220 hello\r\n"), c.recv(1)))
+    with open(os.path.join(work, "body2"), "wb") as f:
+        f.write(BLOCK * 8)
     Names({"a.test": [A], "b.test": [B], "c.test": [C], "x.test": [B]})
 
 
@@ -728,8 +730,49 @@ def credentials():
         row(not any(SECRET.decode() in str(x) for x in r.audit.all), "no receipt has a value")
 
 
-def marks(r, secrets):
-    """leak_set bytes, made by the test's own tool."""
+def mark_set(secrets):
+    """Bytes of a leak_set (base/leak.h) with marks of the values as they are."""
+    key, found = 0x123456789abcdef1, []
+    for name, value in secrets.items():
+        head = 0
+        for c in value[:16]:
+            head = (head * key + c) & (1 << 64) - 1
+        digest = hashlib.sha256(struct.pack(">Q", key) + value).digest()[:8]
+        found.append((head, digest, len(value), name.encode()))
+    found.sort()
+    return struct.pack(">QI", key, len(found)) + b"".join(struct.pack(">Q8sIB", h, d, n, len(name)) + name for h, d, n, name in found)
+
+
+def guard():
+    """Values in answers and in requests."""
+    with opened("guard", ["allow a.test", "allow b.test GET /**", "allow b.test POST /**"], [KEY], values={"k": SECRET}) as r:
+        r.control.send(struct.pack(">BI", MARKS, len(mark_set({"anthropic": SECRET}))) + mark_set({"anthropic": SECRET}))
+        r.ping()
+        code, out = r.curl("https://a.test/leak", "-i")
+        row(SECRET.decode() not in out and "*" * len(SECRET) in out and "key=" in out and out.rstrip().endswith("."),
+            "an answer with the value has it blanked, in its head and in its body", (code, out))
+        got = r.audit.wait(event="note", reason="secret-in-answer")
+        row(got and "anthropic" in got["note"] and got["path"] == "/leak", "and the log says so", got)
+        code, out = r.curl("https://a.test/x")
+        row(code == 0 and SECRET.decode() not in out, "an echo of what we put there too", out)
+        for more in (("-H", "X-Key: " + SECRET.decode()), ("-d", "x" * 1000 + SECRET.decode())):
+            code, out = r.curl("https://a.test/x", "-i", *more)
+            row("200 OK" in out, "a request to its own host may hold the value", out)
+        before = len(heads)
+        code, out = r.curl("https://b.test/x", "-i", "-H", "X-Stolen: " + SECRET.decode(), name="b.test")
+        row("403 " in out and "secret" in out, "a request to another with the value in its head is refused", out)
+        code, out = r.curl("https://b.test/x?" + SECRET.decode(), "-i", name="b.test")
+        row("403 " in out, "in its target", out)
+        code, out = r.curl("https://b.test/x", "-i", "-d", "x" * 1000 + SECRET.decode(), name="b.test")
+        row("403 " in out, "in its body", out)
+        row(not any(SECRET in h for h in heads[before:]), "no server saw it")
+        got = r.audit.wait(reason="secret-in-request", host="b.test")
+        row(got and not got["allowed"], "and the log says so", got)
+        size = 8 << 20
+        code, out = r.curl(f"https://a.test/big/{size}", "-o", "/dev/null", "-w", "%{size_download}")
+        same("8 MiB that are looked at", (code, out), (0, str(size)))
+        code, out = r.curl("https://a.test/up", "-T", os.path.join(work, "body2"))
+        row(code == 0 and f'"total": {size}' in out, "up as well", out)
 
 
 def oauth():
@@ -910,7 +953,7 @@ def http2():
 
 
 scenarios = {"http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
-             "credentials": credentials, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
+             "credentials": credentials, "guard": guard, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
 
 why = rig.missing()
 if why:
