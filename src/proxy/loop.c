@@ -28,15 +28,18 @@ static void on_idle(uv_idle_t *idle)
 	struct loop *l = idle->data;
 	struct again *a;
 
-	l->walk = l->first;
-	l->first = NULL;
-	l->last = &l->first;
-	while ((a = l->walk)) {
-		l->walk = a->next;
-		a->queued = false;
-		a->next = NULL;
-		if (a->run)
-			a->run(a);
+	/* twice: what was put off often puts its bytes off until the round's end */
+	for (int i = 0; i < 2 && l->first; i++) {
+		l->walk = l->first;
+		l->first = NULL;
+		l->last = &l->first;
+		while ((a = l->walk)) {
+			l->walk = a->next;
+			a->queued = false;
+			a->next = NULL;
+			if (a->run)
+				a->run(a);
+		}
 	}
 	if (!l->first)
 		(void)uv_idle_stop(idle);

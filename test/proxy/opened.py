@@ -91,7 +91,7 @@ class Authority:
         cert = (x509.CertificateBuilder().subject_name(x509.Name([])).issuer_name(self.name).public_key(key.public_key())
                 .serial_number(x509.random_serial_number()).not_valid_before(now + datetime.timedelta(start))
                 .not_valid_after(now + datetime.timedelta(days)).add_extension(x509.SubjectAlternativeName(sans), True)
-                .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), False)
+                .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), False)
                 .sign(self.key, hashes.SHA256()))
         return cert, key
 
@@ -348,6 +348,15 @@ def web(c):
             return
 
 
+def moody(c):
+    """Answers one request; the next one on the same connection it reads, and hangs up."""
+    head = read_until(c)
+    heads.append(head)
+    body, _, total = body_of(*head.split(b"\r\n\r\n", 1)[:1], c, head.split(b"\r\n\r\n", 1)[1])
+    reply(c, head.split(b" ")[1], head, body, total)
+    c.recv(65536)
+
+
 def reply(c, path, head, body, total):
     fixed = {
         b"/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: T\r\n\r\n5\r\nhello\r\n3;x=y\r\n on\r\n0\r\nT: 1\r\n\r\n",
@@ -410,6 +419,11 @@ def world():
     serve(C, 2, over_tls(public.context(["c.test"], days=-1, start=-3), web))
     serve(C, 3, over_tls(public.context(["other.test"]), web))
     serve(C, 4, over_tls(public.context(["c.test"]), web))
+    hits["moody"] = serve(C, 6, over_tls(public.context(["c.test"]), moody))
+    asks = public.context(["c.test"])
+    asks.verify_mode = ssl.CERT_REQUIRED
+    asks.load_verify_locations(cadata=private.pem().decode())
+    serve(C, 7, over_tls(asks, web))
     serve(C, 5, lambda c: (c.sendall(b"220 hello\r\n"), c.recv(1)))
     with open(os.path.join(work, "body2"), "wb") as f:
         f.write(BLOCK * 8)
@@ -609,7 +623,7 @@ asyncio.run(main())
 
 def servers():
     """What is wrong with a server is told."""
-    with opened("servers", ["allow c.test:1-9 GET /**", "allow x.test GET /**", "allow gone.test GET /**"], []) as r:
+    with opened("servers", ["allow c.test:1-9 GET /**", "allow c.test:6 POST /**", "allow x.test GET /**", "allow gone.test GET /**"], []) as r:
         for port, what, want in ((1, "an authority that is not trusted", "tls.extraCa"), (2, "expired", "expired"), (3, "another name", "mismatch"),
                                  (5, "no TLS", "TLS handshake failed"), (9, "nobody there", "refused")):
             code, out = r.curl(f"https://c.test:{port}/", "-i", name="c.test")
@@ -621,6 +635,18 @@ def servers():
         r.send_trust(public.pem() + private.pem())
         code, out = r.curl("https://c.test:1/ok", name="c.test")
         row('"/ok"' in out, "another list of authorities", out)
+        for args in ((), ("-d", "a=b")):
+            before = hits["moody"][0]
+            for _ in range(2):
+                code, out = r.curl("https://c.test:6/m", *args, name="c.test")
+                row('"/m"' in out, "a kept connection that the server closes without an answer: once more, on another", (code, out))
+        code, out = r.curl("https://c.test:7/", "-i", name="c.test")
+        row("502 " in out, "a server that wants a client certificate", out)
+        cert, key = private.leaf(["me"])
+        r.send_trust(public.pem() + private.pem() + b"client c.test\n" + cert.public_bytes(serialization.Encoding.PEM) +
+                     key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        code, out = r.curl("https://c.test:7/mine", name="c.test")
+        row('"/mine"' in out, "and gets one", out)
         code, out = r.curl("https://c.test:4/junk", "-i", name="c.test")
         row("502 " in out and "malformed-answer" in out, "an answer that is not HTTP", out)
         code, out = r.curl("https://c.test:4/hang-up", "-i", name="c.test")
