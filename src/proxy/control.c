@@ -217,6 +217,17 @@ static void on_minder(struct watch *w, uint32_t events)
 	on_event((struct proxy *)((char *)w - offsetof(struct proxy, minder)), w, 'M');
 }
 
+/* What was sent along with the orders (credentials) counts before the first connection does. */
+static int queued(struct proxy *p, struct err *e)
+{
+	int r;
+
+	do {
+		r = take(p, FD_SUPERVISOR, 'S', MSG_DONTWAIT);
+	} while (r > 0);
+	return r < 0 ? err_errno(e, r, "the supervisor's orders are not understood") : 0;
+}
+
 int control_orders(struct proxy *p, struct err *e)
 {
 	while (!p->have_config || !p->have_policy) {
@@ -225,7 +236,7 @@ int control_orders(struct proxy *p, struct err *e)
 		if (r < 0)
 			return err_errno(e, r, "the supervisor's orders are not understood");
 	}
-	return 0;
+	return queued(p, e);
 }
 
 int control_open(struct proxy *p)
