@@ -39,6 +39,7 @@ struct pool_conn {
 struct pool {
 	struct proxy *p;
 	struct pool_host *hosts;
+	unsigned n_hosts;
 };
 
 static void serve(struct pool_host *h);
@@ -82,7 +83,18 @@ static void close_conn(struct pool_conn *k)
 	serve_soon(h);
 }
 
-/* All who wait hear it. */
+/* Will one of the others have room some day? */
+static bool others_work(const struct pool_conn *k)
+{
+	const struct pool_conn *i;
+
+	for (i = k->h->conns; i; i = i->next)
+		if (i != k && i->back && i->back->alive)
+			return true;
+	return false;
+}
+
+/* All who wait hear it; or the first of them, if the rest may be served by others (a server that takes no more connections). */
 static void fail(struct pool_conn *k, const struct pool_fault *why)
 {
 	struct pool_host *h = k->h;
@@ -95,7 +107,15 @@ static void fail(struct pool_conn *k, const struct pool_fault *why)
 	(void)snprintf(rule, sizeof(rule), "%s", why->rule ? why->rule : "");
 	own.note = note;
 	own.rule = why->rule ? rule : NULL;
-	h->waits = NULL;
+	if (others_work(k)) {
+		h->waits = list ? list->next : NULL;
+		if (h->waits)
+			h->waits->link = &h->waits;
+		if (list)
+			list->next = NULL;
+	} else {
+		h->waits = NULL;
+	}
 	if (list)
 		list->link = &list;
 	close_conn(k);
@@ -339,15 +359,37 @@ static struct pool_host *host_of(struct pool *pool, const struct host *host, uin
 	return NULL;
 }
 
+/* What a guest has asked for once is not remembered for ever. */
+static void prune(struct pool *pool)
+{
+	struct pool_host **at = &pool->hosts, *h;
+
+	if (pool->n_hosts < POOL_HOSTS_MAX)
+		return;
+	while ((h = *at)) {
+		if (h->conns || h->waits) {
+			at = &h->next;
+			continue;
+		}
+		*at = h->next;
+		pool->n_hosts--;
+		loop_forget(&pool->p->loop, &h->again);
+		tls_session_free(h->session);
+		free(h);
+	}
+}
+
 static struct pool_host *host_make(struct pool *pool, const struct host *host, uint16_t port)
 {
 	struct pool_host *h = host_of(pool, host, port);
 
 	if (h)
 		return h;
+	prune(pool);
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return NULL;
+	pool->n_hosts++;
 	h->pool = pool;
 	h->host = *host;
 	h->port = port;

@@ -11,6 +11,7 @@ enum {
 	POOL_IDLE_H1 = 16,
 	POOL_H2_MAX = 4,      /* connections of HTTP/2 to one destination */
 	POOL_CONNS_MAX = 256, /* to one destination, of any kind */
+	POOL_HOSTS_MAX = 512, /* destinations; those without a connection go when there are more */
 	POOL_SHAKE_MS = 10 * 1000,
 };
 
