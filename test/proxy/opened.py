@@ -978,7 +978,65 @@ def http2():
         server.wait()
 
 
-scenarios = {"http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
+def real():
+    """With bac-keeper itself, if it lies beside the proxy; bac-fetch is played."""
+    exe = os.path.join(os.path.dirname(program), "bac-keeper")
+    if not os.path.exists(exe):
+        return
+    spec = importlib.util.spec_from_file_location("keeper_rig", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "keeper", "rig.py"))
+    kr = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(kr)
+    values = {"global/service/anthropic": SECRET}
+    asked = []
+
+    class Real(kr.Keeper):
+        def new_fetch(self):
+            ours, theirs = kr.pair()
+            self.fetch_pid = 0
+            kr.give(self.minder, bytes([kr.FETCH]), theirs.fileno())
+            theirs.close()
+            threading.Thread(target=self.fetch, args=(ours,), daemon=True).start()
+
+        def fetch(self, sock):
+            while m := sock.recv(1 << 16):
+                number, n = struct.unpack_from(">II", m, 1)
+                key = m[9:9 + n].decode()
+                asked.append((m[0], key))
+                value = values.get(key)
+                with contextlib.suppress(OSError):
+                    if value is None:
+                        sock.send(struct.pack(">BI", 49, number) + kr.text("there is none"))
+                    else:
+                        sock.send(struct.pack(">BI", 48, number) + kr.blob(value) + struct.pack(">Q", (1 << 64) - 1))
+
+    policy = ["allow a.test", "allow b.test GET /**"]
+    net = "bac-net-policy 1\nr0\tsandbox\tallow\t-\t-\ta.test\nr1\tsandbox\tallow\tGET\t/**\tb.test\nend 2\n"
+    k = Real(exe, None, {})
+    same("the keeper takes the policy", k.push(kr.POLICY, net), (0, ""))
+    same("and credentials", k.credentials(KEY), (0, ""))
+    k.ping()
+    with opened("real", policy, [KEY]) as r:
+        r.minder.sendmsg([struct.pack(">B", KEEPER)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [k.proxy.fileno()]))])
+        r.ping()
+        with open(r.ca, "w", encoding="ascii") as f:
+            f.write(k.ca)
+        if k.marks:
+            r.control.send(struct.pack(">BI", MARKS, len(k.marks)) + k.marks)
+        code, out = r.curl("https://a.test/real", "-w", "%{ssl_verify_result}")
+        row(code == 0 and '"/real"' in out, "its certificate is good for a host with a credential", (code, out, k.said))
+        seen = heads[-1]
+        row(SECRET in seen, "its value is on the request", (seen, asked))
+        row(k.marks and SECRET.decode() not in out and "*" * len(SECRET) in out, "its marks blank the value in the answer", out)
+        code, out = r.curl("https://b.test/real", name="b.test")
+        row('"/real"' in out, "and for one with rules about requests", (code, out))
+        code, out = r.curl("https://b.test/real", "-i", "-d", "x", name="b.test")
+        row("403 " in out, "which are kept", out)
+    for s in (k.supervisor, k.minder, k.proxy):
+        s.close()
+    same("the keeper ends in order", os.waitstatus_to_exitcode(os.waitpid(k.pid, 0)[1]), 0)
+
+
+scenarios = {"real": real, "http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
              "credentials": credentials, "guard": guard, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
 
 why = rig.missing()
