@@ -192,9 +192,12 @@ static void bounds(void)
 
 static void one(const uint8_t *p, size_t n)
 {
+	size_t before = n;
+
 	back = back_h2(&loop, fuzz_open(p, n), &live, changed);
 	check(back);
-	for (int idle = 0; back && idle < 4; idle += !fuzz_chan.n) {
+	for (int idle = 0; back && idle < 4; idle += fuzz_chan.n == before) {
+		before = fuzz_chan.n;
 		if (n_live < LIVE_MAX && (!n_live || !dice(3)))
 			begin();
 		fuzz_round();

@@ -185,9 +185,12 @@ static void bounds(void)
 
 static void one(const uint8_t *p, size_t n)
 {
+	size_t before = n;
+
 	front = front_h2(&loop, fuzz_open(p, n), &live, closed, dice(2));
 	check(front);
-	for (int idle = 0; front && idle < 4; idle += !fuzz_chan.n) {
+	for (int idle = 0; front && idle < 4; idle += fuzz_chan.n == before) {
+		before = fuzz_chan.n;
 		fuzz_round();
 		for (size_t i = 0; i < n_live; i++)
 			if (!dice(3))

@@ -340,6 +340,8 @@ void xchg_back_gone(struct xchg *x, enum xchg_fault why, const char *detail)
 	if (x->stage != X_SENT)
 		return;
 	xchg_release_back(x, false);
+	if (x->down_over) /* it has said all; the front takes it as it can */
+		return;
 	if (try_again(x, why))
 		return;
 	if (x->answered && x->tunnel)

@@ -1039,20 +1039,25 @@ def real():
 scenarios = {"real": real, "http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
              "credentials": credentials, "guard": guard, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
 
-why = rig.missing()
-if why:
-    print(f"1..0 # SKIP {why}")
-    sys.exit(0)
-rig.alone()
-resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-world()
-for scenario in sys.argv[2:] or scenarios:
-    print(f"# {scenario}", flush=True)
-    try:
-        scenarios[scenario]()
-    except (rig.Failed, OSError, subprocess.SubprocessError) as e:
-        row(False, scenario, repr(e))
-shutil.rmtree(work)
-print(f"1..{rows}")
-sys.stdout.flush()
-os._exit(failed != 0)
+def main(table):
+    why = rig.missing()
+    if why:
+        print(f"1..0 # SKIP {why}")
+        sys.exit(0)
+    rig.alone()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    world()
+    for scenario in sys.argv[2:] or table:
+        print(f"# {scenario}", flush=True)
+        try:
+            table[scenario]()
+        except (rig.Failed, OSError, subprocess.SubprocessError) as e:
+            row(False, scenario, repr(e))
+    shutil.rmtree(work)
+    print(f"1..{rows}")
+    sys.stdout.flush()
+    os._exit(failed != 0)
+
+
+if __name__ == "__main__":
+    main(scenarios)
