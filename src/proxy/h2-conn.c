@@ -185,6 +185,29 @@ static int on_invalid_frame(nghttp2_session *ses, const nghttp2_frame *f, int er
 	return 0;
 }
 
+/* An answer that came before the request was whole. The client may be told at once that it need not go on (RFC 9113 8.1), but there
+ * are those who take that for an error of the answer (curl 7.88): it is told only if it does not see by itself. */
+void h2_linger(struct h2_stream *s)
+{
+	struct h2 *h = s->h2;
+
+	if (s->closed || nghttp2_session_get_stream_remote_close(h->ses, s->id) != 0)
+		return;
+	if (!h->side->begin)
+		(void)nghttp2_submit_rst_stream(h->ses, NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
+	else if (!h->linger_at)
+		h->linger_at = loop_now(h->loop) + H2_LINGER_MS;
+}
+
+static void end_lingering(struct h2 *h)
+{
+	h->linger_at = 0;
+	for (struct h2_stream *s = h->streams; s; s = s->next)
+		if (s->over && s->sent_end && !s->closed)
+			(void)nghttp2_submit_rst_stream(h->ses, NGHTTP2_FLAG_NONE, s->id,
+							NGHTTP2_NO_ERROR);
+}
+
 static int on_sent(nghttp2_session *ses, const nghttp2_frame *f, void *user)
 {
 	struct h2 *h = user;
@@ -192,6 +215,7 @@ static int on_sent(nghttp2_session *ses, const nghttp2_frame *f, void *user)
 
 	if (f->hd.type != NGHTTP2_DATA && f->hd.type != NGHTTP2_HEADERS)
 		return 0;
+	(void)ses;
 	h->sent_frames++;
 	s = stream_of(h, f->hd.stream_id);
 	if (s)
@@ -200,10 +224,8 @@ static int on_sent(nghttp2_session *ses, const nghttp2_frame *f, void *user)
 		return 0;
 	if (s)
 		s->sent_end = true;
-	/* An answer that came before the request was whole: the client need not go on (RFC 9113 8.1). Or a tunnel that is over. */
-	if (s && s->over && nghttp2_session_get_stream_remote_close(ses, f->hd.stream_id) == 0)
-		(void)nghttp2_submit_rst_stream(ses, NGHTTP2_FLAG_NONE, f->hd.stream_id,
-						NGHTTP2_NO_ERROR);
+	if (s && s->over)
+		h2_linger(s);
 	return 0;
 }
 
@@ -401,6 +423,8 @@ static uint64_t deadline(const struct h2 *h)
 		at = MIN(at, h->drain_at);
 	if (h->leave_at)
 		at = MIN(at, h->leave_at);
+	if (h->linger_at)
+		at = MIN(at, h->linger_at);
 	return at;
 }
 
@@ -432,6 +456,10 @@ static void timely(struct h2 *h)
 	h->armed_at = 0;
 	if (h->leave_at && h->leave_at <= now) {
 		h->over = true;
+		return;
+	}
+	if (h->linger_at && h->linger_at <= now) {
+		end_lingering(h);
 		return;
 	}
 	if (h->drain_at && h->drain_at <= now) {

@@ -48,13 +48,11 @@ static void end(void *arg, struct hfields *trailers)
 	}
 	h2_stream_end(s, trailers);
 	h2_stream_over(s);
-	if (s->sent_end && !s->closed &&
-	    nghttp2_session_get_stream_remote_close(s->h2->ses, s->id) == 0)
-		(void)nghttp2_submit_rst_stream(s->h2->ses, NGHTTP2_FLAG_NONE, s->id,
-						NGHTTP2_NO_ERROR);
+	if (s->sent_end)
+		h2_linger(s);
 }
 
-/* REFUSED_STREAM says that nothing was done: a client tries again, whatever it was. */
+/* What was given is delivered first. REFUSED_STREAM says that nothing was done: a client tries again, whatever it was. */
 static void fail(void *arg, enum xchg_fault why)
 {
 	static const uint32_t codes[] = {
@@ -65,8 +63,13 @@ static void fail(void *arg, enum xchg_fault why)
 	};
 	struct h2_stream *s = arg;
 
-	h2_stream_reset(s,
-			why == XCHG_UNTOUCHED && s->answered ? NGHTTP2_INTERNAL_ERROR : codes[why]);
+	if (!s->answered || s->closed || s->out_end) {
+		h2_stream_reset(s, codes[why]);
+		return;
+	}
+	s->spoilt = true;
+	(void)nghttp2_session_resume_data(s->h2->ses, s->id);
+	h2_stream_over(s);
 }
 
 static const struct front_ops ops = { .answer = answer,

@@ -205,7 +205,9 @@ ssize_t h2_stream_read(nghttp2_session *ses, int32_t id, uint8_t *p, size_t max,
 		buf_consume(&s->out, n);
 		s->h2->out_held -= n;
 	}
-	if (s->out.n || !s->out_end)
+	if (s->spoilt && !n)
+		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* RST_STREAM(INTERNAL_ERROR) */
+	if (s->out.n || !s->out_end || s->spoilt)
 		return n ? (ssize_t)n : NGHTTP2_ERR_DEFERRED;
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
 	if (s->out_trailers.n) {

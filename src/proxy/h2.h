@@ -33,6 +33,7 @@ enum {
 	H2_HEAD_MS = 60 * 1000,  /* for one block of headers */
 	H2_IDLE_MS = 10 * 60 * 1000,
 	H2_DRAIN_MS = 5 * 1000,
+	H2_LINGER_MS = 1000, /* a client that has its answer ends its request itself, as a rule */
 };
 
 struct h2;
@@ -61,6 +62,7 @@ struct h2_stream {
 	struct buf out;
 	struct hfields out_trailers;
 	bool out_end, out_wanted; /* the giver was refused some */
+	bool spoilt;              /* what is there goes out, and then RST_STREAM */
 
 	/* of the front */
 	bool answered, deaf; /* deaf: no body is expected; what comes is dropped */
@@ -105,8 +107,8 @@ struct h2 {
 	const char *detail; /* how it ended, for people */
 	bool busy, freed, over, told, started, draining, drained, sweep, poke;
 
-	/* ms; block_at, drain_at, leave_at: 0 is none */
-	uint64_t opened_at, active_at, block_at, drain_at, leave_at, armed_at;
+	/* ms; block_at, drain_at, leave_at, linger_at: 0 is none */
+	uint64_t opened_at, active_at, block_at, drain_at, leave_at, linger_at, armed_at;
 	uint64_t flood_at;
 	unsigned resets, idle_frames, sent_frames;
 };
@@ -119,6 +121,8 @@ int h2_open(struct h2 *h, const struct h2_side *side, struct loop *l, struct cha
 void h2_done(struct h2 *h);
 /* Ask for an edge. */
 void h2_poke(struct h2 *h);
+/* The exchange is over, and our last byte was sent. */
+void h2_linger(struct h2_stream *s);
 /* Begin no more; *now: cut what is under way. */
 void h2_stop(struct h2 *h, bool now);
 /* Bad behaviour: GOAWAY(ENHANCE_YOUR_CALM), and the end. */

@@ -142,6 +142,7 @@ struct peer {
 	size_t n;
 	uint32_t goaway;
 	int32_t last, early;
+	uint32_t early_code;
 	unsigned goaways, pings, settings;
 	uint8_t out[1 << 16];
 	size_t out_n, out_at;
@@ -296,6 +297,15 @@ static void do_early(struct peer_stream *s)
 {
 	respond_empty(s, "403");
 	s->p->early = s->id; /* RST_STREAM behind it */
+	s->p->early_code = NGHTTP2_NO_ERROR;
+}
+
+static void do_cut(struct peer_stream *s)
+{
+	s->make = 10;
+	respond(s, "200");
+	s->p->early = s->id;
+	s->p->early_code = NGHTTP2_CANCEL;
 }
 
 static void do_short(struct peer_stream *s)
@@ -344,6 +354,7 @@ static const struct {
 	{ "/rst", do_rst },
 	{ "/early", do_early },
 	{ "/short", do_short },
+	{ "/cut", do_cut },
 	{ "/goaway", do_goaway },
 	{ "/nothing", do_nothing },
 	{ "/fields", do_fields },
@@ -516,7 +527,7 @@ static bool peer_run(struct peer *p)
 	}
 	any |= peer_send(p);
 	if (p->early)
-		check(nghttp2_submit_rst_stream(p->ses, 0, p->early, NGHTTP2_NO_ERROR) == 0);
+		check(nghttp2_submit_rst_stream(p->ses, 0, p->early, p->early_code) == 0);
 	p->early = 0;
 	return peer_send(p) || any;
 }
@@ -718,6 +729,9 @@ static void faults(void)
 	s = ask("GET", "/short", 0);
 	settle();
 	check(s->code == NGHTTP2_INTERNAL_ERROR && !s->end && starts_with(last_detail, "3 "));
+	s = ask("GET", "/cut", 0);
+	settle();
+	check(s->got == 10 && !s->end && s->code == NGHTTP2_INTERNAL_ERROR);
 	s = ask("GET", "/many-hints", 0);
 	settle();
 	check(s->code == NGHTTP2_ENHANCE_YOUR_CALM);
@@ -727,7 +741,11 @@ static void faults(void)
 	/* an answer before the request is whole */
 	s = ask_with("POST", "/early", 10, false, NULL, 0);
 	settle();
-	check(has(s, ":status: 403\n") && s->end && s->code == NGHTTP2_NO_ERROR && s->closed);
+	check(has(s, ":status: 403\n") && s->end && !s->closed && alive == 0);
+	s->send_end = true;
+	(void)nghttp2_session_resume_data(client.ses, s->id);
+	settle();
+	check(s->code == NGHTTP2_NO_ERROR && s->closed);
 	s = ask("GET", "/204", 0);
 	settle();
 	check(s->end && upstream->alive && alive == 0);
