@@ -207,7 +207,8 @@ static int write_text(struct approvals *a, struct buf *out)
 	int kind = -1, r;
 	size_t i;
 
-	qsort(a->v, a->n, sizeof(*a->v), by_name);
+	if (a->n)
+		qsort(a->v, a->n, sizeof(*a->v), by_name);
 	r = buf_printf(out, "# Which secrets may be used where by what is not built in: approved "
 			    "by you. A line that is taken out is asked for again.\n"
 			    "bindings:\n");

@@ -165,7 +165,7 @@ static int add_all(struct approvals *to, const struct approvals *from)
 static int ask_one(const char *origin, const struct declared *one, const struct approvals *have,
 		   struct approvals *more, struct err *e)
 {
-	struct buf hosts = BUF_INIT(64 * 1024), question = BUF_INIT(66 * 1024);
+	struct buf hosts = BUF_INIT(64UL * 1024), question = BUF_INIT(66UL * 1024);
 	struct approvals open = { 0 };
 	int r = list_open(have, one, &open, &hosts);
 

@@ -103,7 +103,7 @@ static const char *lower(struct declarations *d, const char *text)
 /* scheme, header, format, username: which of them go together. */
 static int read_how(const struct reader *r, const struct yaml *y, struct cred_use *u)
 {
-	const char *scheme, *header, *format, *username;
+	const char *scheme = NULL, *header = NULL, *format = NULL, *username = NULL;
 	int k = yaml_text(y, "scheme", &scheme, r->e);
 
 	if (k == 0)

@@ -36,7 +36,8 @@ static int import_one(struct secret *s, const struct service *service, const cha
 {
 	struct store_entry entry = { .how = STORE_VALUE };
 	const char *value = getenv(variable);
-	int r = secret_put(s, "service", service->name, &entry, value, strlen(value), e);
+	int r = value ? secret_put(s, "service", service->name, &entry, value, strlen(value), e)
+		      : err_set(e, -ENOENT, "%s is not set", variable);
 
 	if (r == 0)
 		(void)printf("Imported %s from %s\n", service->name, variable);

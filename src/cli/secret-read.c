@@ -107,7 +107,7 @@ int secret_read(const char *prompt, char **ret, size_t *ret_n, struct err *e)
 
 int secret_pick(const char *title, const char *const *list, size_t n, struct err *e)
 {
-	struct buf all = BUF_INIT(16 * 1024);
+	struct buf all = BUF_INIT(16UL * 1024);
 	char answer[16] = "";
 	unsigned long at;
 	size_t i;

@@ -193,7 +193,7 @@ static int set_registry(struct secret *s, struct err *e)
 	if (r < 0)
 		return r;
 	meta = json_pack("{s:s, s:b}", "username", o->username, "all",
-			 (int)(o->all_sandboxes || s->b.id[0]));
+			 o->all_sandboxes || s->b.id[0]);
 	entry.meta = json_dumps(meta, JSON_COMPACT);
 	json_decref(meta);
 	r = entry.meta ? secret_put(s, "registry", resource, &entry, value, n, e)
@@ -223,16 +223,17 @@ static int pick_service(struct secret *s, const char **ret, struct err *e)
 int secret_run_set(void *opt, struct args *args, struct err *e)
 {
 	const struct secret_args *o = opt;
-	_cleanup_(secret_done) struct secret s = { 0 };
-	const char *name = args->n ? args->v[0] : NULL;
+	_cleanup_(secret_done) struct secret s = { .o = o };
+	const char *name = args->n ? args->v[0] : "";
 	int r = check_args(o, args, e);
 
 	if (r == 0)
 		r = secret_begin(&s, o, e);
-	if (r == 0 && o->registry)
+	if (r < 0)
+		return r;
+	if (o->registry)
 		return set_registry(&s, e);
-	if (r == 0 && !name)
-		r = pick_service(&s, &name, e);
+	r = *name ? 0 : pick_service(&s, &name, e);
 	if (r < 0)
 		return r;
 	if (!o->oauth)

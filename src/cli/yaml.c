@@ -21,6 +21,7 @@ static unsigned line_of(struct fy_event *event)
 	return m && m->line >= 0 ? (unsigned)m->line + 1 : 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
 void yaml_done(struct yaml *y)
 {
 	while (y->n)
@@ -99,6 +100,7 @@ static int read_key(struct reader *r, struct fy_event *event, struct yaml *map, 
 	return k;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int read_items(struct reader *r, struct yaml *y, enum fy_event_type end, unsigned depth)
 {
 	for (;;) {
@@ -131,6 +133,7 @@ static int read_items(struct reader *r, struct yaml *y, enum fy_event_type end, 
 }
 
 /* event stays the caller's. */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int read_node(struct reader *r, struct fy_event *event, struct yaml *ret, unsigned depth)
 {
 	if (!ret->key)

@@ -154,7 +154,7 @@ static int grow(struct cred_set *s)
 static int add_use(struct cred_set *s, char *line, struct cred_item *item, struct err *e)
 {
 	const struct cred_use *other;
-	char *f[CRED_FIELDS];
+	char *f[CRED_FIELDS] = { NULL };
 	enum cred_field at;
 	int r;
 

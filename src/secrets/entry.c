@@ -98,7 +98,7 @@ static char *encode(const uint8_t *p, size_t n)
 		for (k = 0; k < 3; k++)
 			v = v << 8 | (i + k < n ? p[i + k] : 0);
 		for (k = 0; k < 4; k++)
-			*to++ = i + k <= n ? digits[v >> (18 - 6 * k) & 63] : '=';
+			*to++ = (char)(i + k <= n ? digits[v >> (18 - 6 * k) & 63] : '=');
 	}
 	*to = '\0';
 	return text;
@@ -142,11 +142,11 @@ static void mask(const char *value, size_t n, char ret[MASKED_MAX])
 	char *to = ret;
 
 	for (i = 0; i < show; i++)
-		*to++ = value[i] > ' ' && value[i] <= '~' ? value[i] : '?';
+		*to++ = (char)(value[i] > ' ' && value[i] <= '~' ? value[i] : '?');
 	for (i = 0; i < 3; i++)
 		*to++ = '.';
 	for (i = n - show; i < n; i++)
-		*to++ = value[i] > ' ' && value[i] <= '~' ? value[i] : '?';
+		*to++ = (char)(value[i] > ' ' && value[i] <= '~' ? value[i] : '?');
 	*to = '\0';
 }
 
@@ -201,11 +201,11 @@ json_t *entry_merge(const struct store_entry *entry, const char *value, size_t n
 static uint8_t how_of(const json_t *j)
 {
 	const char *word = json_string_value(json_object_get(j, "how"));
-	uint8_t i;
+	size_t i;
 
 	for (i = STORE_VALUE; i < ARRAY_SIZE(hows); i++)
 		if (streq(word, hows[i]))
-			return i;
+			return (uint8_t)i;
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int read_value(const json_t *j, char **ret_value, size_t *ret_n)
 {
 	const char *text = json_string_value(json_object_get(j, "value"));
 	size_t n = 0;
-	char *value = text && strlen(text) <= STORE_VALUE_MAX * 2 ? decode(text, &n) : NULL;
+	char *value = text && strlen(text) <= 2UL * STORE_VALUE_MAX ? decode(text, &n) : NULL;
 
 	if (!value)
 		return -EINVAL;
