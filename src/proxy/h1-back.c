@@ -16,6 +16,7 @@ struct back_h1 {
 	char method[24];
 	bool asked_upgrade;
 	bool up_over, up_chunked, up_full;
+	uint64_t up_left; /* of a length that was said */
 	bool answered, tunnel, keep, heard, down_full, down_over;
 };
 
@@ -59,7 +60,13 @@ static size_t on_data(void *s, const uint8_t *p, size_t n)
 
 	if (!b->c)
 		return n;
+	if (!b->tunnel && !b->up_chunked &&
+	    n > b->up_left) { /* what follows would be a request of its own */
+		gone(b, XCHG_BAD, "the request's body is longer than it was said to be");
+		return n;
+	}
 	k = h1_put_data(b->c, b->up_chunked && !b->tunnel, p, n);
+	b->up_left -= b->up_chunked || b->tunnel ? 0 : k;
 	b->up_full = k < n;
 	return k;
 }
@@ -75,6 +82,8 @@ static void on_end(void *s, struct hfields *trailers)
 		chan_shut(b->c);
 	else if (b->up_chunked)
 		h1_put_end(b->c, trailers);
+	else if (b->up_left)
+		gone(b, XCHG_BAD, "the request's body is shorter than it was said to be");
 }
 
 static void on_cancel(void *s)
@@ -117,6 +126,7 @@ static int begin(struct back *back, struct xchg *x, const struct xhead *h, bool 
 	memcpy(b->method, h->method, sizeof(b->method));
 	b->asked_upgrade = h->protocol[0];
 	b->up_over = !body;
+	b->up_left = body && h->has_length ? h->length : 0;
 	b->up_full = b->answered = b->tunnel = b->heard = b->down_full = b->down_over = false;
 	b->x = x;
 	back->room = 0;

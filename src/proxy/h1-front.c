@@ -21,6 +21,7 @@ struct front_h1 {
 	bool up_over, up_full; /* the request's body; xchg has no room */
 	bool tunnel, keep, http10, head_only;
 	bool answered, chunked, down_full;
+	uint64_t down_left; /* of a length that was said; UINT64_MAX: none was */
 	bool stopping, dead, over;
 };
 
@@ -89,6 +90,7 @@ static void on_answer(void *s, struct xhead *h)
 	}
 	if (h->close || f->stopping)
 		f->keep = false;
+	f->down_left = a.has_length && !has_no_body(f, h) ? a.length : UINT64_MAX;
 	a.close = !f->keep;
 	a.say_keep_alive = f->keep && f->http10;
 	put_answer(f, h, &a);
@@ -97,13 +99,20 @@ static void on_answer(void *s, struct xhead *h)
 static size_t on_data(void *s, const uint8_t *p, size_t n)
 {
 	struct front_h1 *f = s;
+	const size_t whole = n;
 	size_t k;
 
 	if (f->dead || f->head_only)
 		return n;
-	k = h1_put_data(f->c, f->chunked, p, n);
+	if (n > f->down_left) { /* what follows would be an answer of its own */
+		f->keep = false;
+		n = f->down_left;
+	}
+	k = n ? h1_put_data(f->c, f->chunked, p, n) : 0;
+	if (f->down_left != UINT64_MAX)
+		f->down_left -= k;
 	f->down_full = k < n;
-	return k;
+	return k == n ? whole : k;
 }
 
 static void on_end(void *s, struct hfields *trailers)
@@ -116,6 +125,10 @@ static void on_end(void *s, struct hfields *trailers)
 		return;
 	if (f->chunked)
 		h1_put_end(f->c, trailers);
+	if (f->down_left && f->down_left != UINT64_MAX) {
+		die(f, true); /* so that it is seen that something is missing */
+		return;
+	}
 	if (!f->keep || !f->up_over || f->stopping) {
 		die(f, false);
 		return;
@@ -154,6 +167,7 @@ static void request(struct front_h1 *f, struct xhead *h, bool body)
 	f->over = false;
 	f->up_over = !body;
 	f->up_full = f->answered = f->chunked = f->down_full = false;
+	f->down_left = UINT64_MAX;
 	(void)memcpy(f->protocol, h->protocol, sizeof(f->protocol));
 	x = xchg_request(&f->front, &ops, f, h, body);
 	if (!x) {

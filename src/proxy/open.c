@@ -103,6 +103,7 @@ static void closed(void *conn)
 static void serve(struct open *o, const struct tls_leaf *leaf)
 {
 	o->stage = OPEN_SHAKE;
+	flow_timer(o->f, OPEN_SHAKE_MS);
 	if (tls_serve(o->c, leaf, o->h2 ? "h2" : "http/1.1") == 0)
 		return;
 	refused(o->f, "tls-failed", "the keeper's certificate cannot be used");
@@ -172,6 +173,7 @@ static void hello(struct open *o)
 		return;
 	}
 	o->stage = OPEN_SERVER;
+	flow_timer(f, OPEN_SERVER_MS);
 	o->wait = (struct pool_wait) { .h2 = true, .got = got, .failed = not_got };
 	pool_get(f->p->pool, &f->host, f->port, &o->wait);
 }
