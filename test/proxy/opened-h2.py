@@ -11,9 +11,14 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+
+SYSTEM = "/usr/bin/python3"
+if not importlib.util.find_spec("h2") and os.path.exists(SYSTEM) and os.path.realpath(sys.executable) != os.path.realpath(SYSTEM):
+    os.execv(SYSTEM, [SYSTEM, *sys.argv])
 
 import opened
 import rig
