@@ -127,14 +127,15 @@ static int read_value(const struct secret_args *o, const char *what, char **ret,
 		       : r;
 }
 
-static int tell(struct secret *s, const char *name, bool replaced, struct err *e)
+/* hint: the service whose hosts the network rules are asked about */
+static int tell(struct secret *s, const char *name, const char *hint, bool replaced, struct err *e)
 {
 	char of[96];
 	int r = secret_tell(s, e);
 
 	if (r < 0)
 		return r;
-	secret_hint(s, name);
+	secret_hint(s, hint);
 	(void)printf("%s %s%s in %s\n", replaced ? "Replaced" : "Stored", name,
 		     secret_of(s, of, sizeof(of)), store_where(s->store));
 	return flush_out(e);
@@ -168,7 +169,7 @@ static int set_service(struct secret *s, const char *name, struct err *e)
 	if (r == 0)
 		r = secret_put(s, "service", name, &entry, value, n, e);
 	store_value_free(value, n);
-	return r == 0 ? tell(s, name, there, e) : r;
+	return r == 0 ? tell(s, name, name, there, e) : r;
 }
 
 static int set_registry(struct secret *s, struct err *e)
@@ -200,7 +201,7 @@ static int set_registry(struct secret *s, struct err *e)
 		       : err_set(e, -EINVAL, "--username: not the name of a user");
 	free(entry.meta);
 	store_value_free(value, n);
-	return r == 0 ? tell(s, resource, there, e) : r;
+	return r == 0 ? tell(s, resource, "registry", there, e) : r;
 }
 
 static int pick_service(struct secret *s, const char **ret, struct err *e)
@@ -239,5 +240,5 @@ int secret_run_set(void *opt, struct args *args, struct err *e)
 	if (!o->oauth)
 		return set_service(&s, name, e);
 	r = secret_set_oauth(&s, name, e);
-	return r >= 0 ? tell(&s, name, r, e) : r;
+	return r >= 0 ? tell(&s, name, name, r, e) : r;
 }

@@ -27,6 +27,24 @@ static int close_up(struct err *e)
 	return 0;
 }
 
+/* By name or id; by id also one that is gone and has left secrets behind. */
+static int find_sandbox(struct secret *s, const char *name, struct err *e)
+{
+	int r = state_get(s->c.state, name, &s->b, e);
+	size_t n = strlen(name), i;
+
+	if (r != -ENOENT || n != STATE_ID_MAX)
+		return r;
+	for (i = 0; i < s->n; i++)
+		if (!strncmp(s->entries[i].key, name, n) && s->entries[i].key[n] == '/')
+			break;
+	if (i == s->n)
+		return r;
+	memcpy(s->b.id, name, n + 1);
+	s->b.name = strdup(name);
+	return s->b.name ? 0 : err_errno(e, -ENOMEM, "cannot find '%s'", name);
+}
+
 int secret_begin(struct secret *s, const struct secret_args *o, struct err *e)
 {
 	int r;
@@ -35,13 +53,13 @@ int secret_begin(struct secret *s, const struct secret_args *o, struct err *e)
 	r = close_up(e);
 	if (r == 0)
 		r = ctx_open(&s->c, e);
-	if (r == 0 && o->sandbox)
-		r = state_get(s->c.state, o->sandbox, &s->b, e);
 	if (r == 0)
 		r = services_load(&s->services, e);
 	if (r == 0)
 		r = compose_store(&s->c, &s->store, e);
-	return r == 0 ? store_list(s->store, &s->entries, &s->n, e) : r;
+	if (r == 0)
+		r = store_list(s->store, &s->entries, &s->n, e);
+	return r == 0 && o->sandbox ? find_sandbox(s, o->sandbox, e) : r;
 }
 
 void secret_done(struct secret *s)
@@ -101,8 +119,10 @@ void secret_forget(struct ctx *c, const struct sandbox *b, bool had)
 	if (r == 0 && had)
 		r = store_remove_scope(store, b->id, &e);
 	if (r < 0)
-		say("the secrets of '%s' are still stored (%s); they are listed by 'bac secret ls'",
-		    b->name, e.msg);
+		say("the secrets of '%s' are still stored (%s); remove them with: bac secret rm "
+		    "--all "
+		    "--sandbox %s",
+		    b->name, e.msg, b->id);
 }
 
 static int empty_store(struct ctx *c, struct err *e)

@@ -292,7 +292,15 @@ unlike 'indeed' "$(cat "$dir/credentials.given")" 'acme-value|not-a-real-key'
 ok 'a secret of the sandbox' put own-value-0123456789abcdef --sandbox m anthropic
 like 'is listed with its name' "$(bac secret ls --sandbox m)" '^SCOPE.*m +service +anthropic +own\.\.\.def'
 is 'the other stays' "$(bac secret ls --global --service anthropic -q)" anthropic
+rm -f "$dir/secrets" # as if its secrets could not be removed
+id=$(basename "$dir")
 ok 'rm of the sandbox' bac rm -f m
+like 'what it left is listed' "$(bac secret ls)" "$id \(gone\) +service +anthropic"
+ok 'and can be removed' bac secret rm --all --force --sandbox "$id"
+status 'once' 1 bac secret ls --sandbox "$id"
+bac create --name m --network none shell >/dev/null 2>&1
+put own-value-0123456789abcdef --sandbox m anthropic >/dev/null
+ok 'rm of another' bac rm -f m
 is 'its secrets went with it' "$(bac secret ls --json | json '[s for s in d["secrets"] if s["scope"] != "global"]')" '[]'
 is 'the other is still there' "$(bac secret ls --global --service anthropic -q)" anthropic
 ok 'rm --all' bac secret rm --all --force
