@@ -1,6 +1,6 @@
 #include "keeper/marks.h"
 
-enum { FORMS = 16 };
+enum { FORMS = LEAK_FORMS_MAX };
 
 struct group {
 	struct group *next; /* the one that was made before */
