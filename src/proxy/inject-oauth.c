@@ -138,7 +138,9 @@ static int decode(struct buf *out, const char *p, size_t n)
 	int r = 0;
 
 	for (i = 0; i < n && r == 0; i++) {
-		c = p[i] == '+' ? ' ' : p[i];
+		c = p[i];
+		if (c == '+')
+			c = ' ';
 		if (c == '%') {
 			if (n - i < 3 || hex(p[i + 1]) < 0 || hex(p[i + 2]) < 0)
 				return -EINVAL;
@@ -328,7 +330,7 @@ static int take_scope(struct answer *a, const json_t *j)
 {
 	const json_t *m = json_object_get(j, a->names[SCOPE]);
 
-	if (!json_is_string(m) || json_string_length(m) > CRED_PATH_MAX * 4 ||
+	if (!json_is_string(m) || json_string_length(m) > CRED_PATH_MAX * 4UL ||
 	    strlen(json_string_value(m)) != json_string_length(m))
 		return 0;
 	a->t.scope = strdup(json_string_value(m));
@@ -347,7 +349,7 @@ static const char *sentinel_for(const struct answer *a, const char *s, size_t n)
 
 static int clean(struct answer *a, json_t *j);
 
-static int clean_object(struct answer *a, json_t *j)
+static int clean_object(struct answer *a, json_t *j) /* NOLINT(misc-no-recursion): clean() */
 {
 	const char *name;
 	json_t *m;
@@ -365,7 +367,7 @@ static int clean_object(struct answer *a, json_t *j)
 	return r;
 }
 
-static int clean_array(struct answer *a, json_t *j)
+static int clean_array(struct answer *a, json_t *j) /* NOLINT(misc-no-recursion): clean() */
 {
 	size_t i;
 	int r = 0;

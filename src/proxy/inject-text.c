@@ -162,7 +162,8 @@ int inject_swap(struct buf *out, const char *p, size_t n, const struct inject_sw
 
 /* ---- base64 ---- */
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/* and the padding */
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
 
 int inject_unbase64(struct buf *out, const char *p, size_t n)
 {
@@ -179,7 +180,7 @@ int inject_unbase64(struct buf *out, const char *p, size_t n)
 	if (!room)
 		return buf_space(out) < n + 1 ? -ENOBUFS : -ENOMEM;
 	for (i = 0; i < n; i++) {
-		at = p[i] ? strchr(letters, p[i]) : NULL;
+		at = p[i] && p[i] != '=' ? strchr(letters, p[i]) : NULL;
 		if (!at)
 			return -EINVAL;
 		bits = bits << 6 | (unsigned)(at - letters);
@@ -208,8 +209,8 @@ int inject_base64(struct buf *out, const uint8_t *p, size_t n)
 		v |= i + 2 < n ? p[i + 2] : 0;
 		*room++ = letters[v >> 18];
 		*room++ = letters[v >> 12 & 63];
-		*room++ = i + 1 < n ? letters[v >> 6 & 63] : '=';
-		*room++ = i + 2 < n ? letters[v & 63] : '=';
+		*room++ = letters[i + 1 < n ? v >> 6 & 63 : 64];
+		*room++ = letters[i + 2 < n ? v & 63 : 64];
 	}
 	buf_added(out, total);
 	return 0;
