@@ -116,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	piece = p[1] ? p[1] * 4UL : 1;
 	p += 2;
 	n -= 2;
-	marks = calloc(SECRETS * LEAK_FORMS_MAX, sizeof(*marks));
+	marks = calloc((size_t)SECRETS * LEAK_FORMS_MAX, sizeof(*marks));
 	check(marks);
 	for (i = 0; i < SECRETS && n; i++) {
 		len = MIN(p[0], n - 1);

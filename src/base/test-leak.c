@@ -39,7 +39,7 @@ static const char *const not_forms[] = {
 
 static void set_of(struct leak_set *s, const char *const *values, size_t n)
 {
-	struct leak_mark *v = calloc(n, LEAK_FORMS_MAX * sizeof(*v));
+	struct leak_mark *v = calloc(n * LEAK_FORMS_MAX, sizeof(*v));
 	size_t i, have = 0;
 	char name[16];
 
@@ -215,7 +215,7 @@ static void as_bytes(void)
 	leak_set_done(&t);
 	for (n = 0; n < b.n; n++)
 		check(leak_set_parse(&t, buf_data(&b), n) == -EPROTO);
-	p = malloc(b.n + 1);
+	p = calloc(1, b.n + 1);
 	check(p);
 	memcpy(p, buf_data(&b), b.n);
 	p[b.n] = 0;

@@ -66,7 +66,7 @@ static void head(const struct leak_set *s, const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct buf whole = BUF_INIT(1024 * 1024), parts = BUF_INIT(1024 * 1024);
+	struct buf whole = BUF_INIT(1UL << 20), parts = BUF_INIT(1UL << 20);
 	const uint8_t *secret;
 	unsigned a, b, changed;
 	struct leak_set s;

@@ -161,7 +161,7 @@ static const struct {
 
 static struct xhead head(const char *text, const char *host)
 {
-	struct buf b = BUF_INIT(2 * HTTP_HEAD_MAX);
+	struct buf b = BUF_INIT(2UL * HTTP_HEAD_MAX);
 	const size_t line = strcspn(text, "\n");
 	struct http_head h;
 	struct xhead x = { 0 };
@@ -178,7 +178,7 @@ static struct xhead head(const char *text, const char *host)
 
 static bool is(const struct xhead *h, const char *want)
 {
-	struct buf b = BUF_INIT(2 * HTTP_HEAD_MAX);
+	struct buf b = BUF_INIT(2UL * HTTP_HEAD_MAX);
 	bool same;
 	size_t i;
 

@@ -47,8 +47,8 @@ static void begin(bool refuse)
 {
 	s = (struct sup) { .order = { .leak_refuse = refuse } };
 	st = (struct stream) { .what = "cat key" };
-	buf_init(&out[0], 1024 * 1024);
-	buf_init(&out[1], 1024 * 1024);
+	buf_init(&out[0], 1UL << 20);
+	buf_init(&out[1], 1UL << 20);
 	told = shared = pieces = 0;
 	share_answer = 0;
 }
