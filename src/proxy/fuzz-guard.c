@@ -57,7 +57,7 @@ static void head(const struct leak_set *s, const uint8_t *p, size_t n)
 	bool found;
 
 	if (hfields_add(&h.fields, "a", 1, (const char *)p, n) == 0) {
-		found = guard_request_head(s, &h, &name);
+		found = guard_request_head(s, &h, NULL, NULL, &name);
 		check(found == (guard_head(s, &h, &name) > 0) && found == (name != NULL));
 		check(strlen(h.fields.v[0].value) == n);
 	}

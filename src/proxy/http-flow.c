@@ -254,7 +254,7 @@ static struct inject_plan *look_credentials(struct flow *f, const struct http_he
 		return NULL;
 	}
 	inject_plan(plan, p->creds, &h, &f->host, f->port, false, p->sandbox);
-	if (!plan->status && p->marks && guard_request_head(p->marks, &h, &name)) {
+	if (!plan->status && p->marks && guard_request_head(p->marks, &h, NULL, NULL, &name)) {
 		plan->status = 403;
 		plan->reason = "secret-in-request";
 		(void)snprintf(plan->text, sizeof(plan->text),

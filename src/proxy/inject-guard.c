@@ -84,29 +84,46 @@ unsigned guard_head(const struct leak_set *s, struct xhead *h, const char **ret_
 	return hits;
 }
 
-static bool holds(const struct leak_set *s, const char *p, size_t n, const char **ret_name)
+struct asked {
+	const struct leak_set *set;
+	bool (*own)(const void *arg, const char *name);
+	const void *arg;
+	const char *name; /* of the first that may not be there */
+};
+
+static bool holds(struct asked *a, const char *p, size_t n)
 {
 	struct leak_scan c = { 0 };
 	struct leak_hit hit;
+	size_t at = 0;
 
-	(void)leak_scan(&c, s, (const uint8_t *)p, n, &hit);
-	if (!hit.length)
-		return false;
-	*ret_name = hit.name;
-	return true;
+	while (at < n) {
+		at += leak_scan(&c, a->set, (const uint8_t *)p + at, n - at, &hit);
+		if (!hit.length || (a->own && a->own(a->arg, hit.name)))
+			continue;
+		a->name = hit.name;
+		return true;
+	}
+	return false;
 }
 
-bool guard_request_head(const struct leak_set *s, const struct xhead *h, const char **ret_name)
+bool guard_request_head(const struct leak_set *s, const struct xhead *h,
+			bool (*own)(const void *arg, const char *name), const void *arg,
+			const char **ret_name)
 {
+	struct asked a = { s, own, arg, NULL };
 	size_t i;
 
 	if (!s || !s->n)
 		return false;
-	for (i = 0; i < h->fields.n; i++)
-		if (holds(s, h->fields.v[i].name, h->fields.v[i].name_len, ret_name) ||
-		    holds(s, h->fields.v[i].value, h->fields.v[i].value_len, ret_name))
-			return true;
-	return h->target && holds(s, h->target, strlen(h->target), ret_name);
+	for (i = 0; i < h->fields.n && !a.name; i++)
+		if (!holds(&a, h->fields.v[i].name, h->fields.v[i].name_len))
+			(void)holds(&a, h->fields.v[i].value, h->fields.v[i].value_len);
+	if (!a.name && h->target)
+		(void)holds(&a, h->target, strlen(h->target));
+	if (a.name)
+		*ret_name = a.name;
+	return a.name;
 }
 
 void guard_done(struct guard *g)

@@ -89,6 +89,9 @@ int guard_answer(struct guard *g, const struct leak_set *s, const uint8_t *p, si
 		 struct buf *out, unsigned *ret_hits, const char **ret_name) _must_check_;
 /* Blank in a head's fields. How many. */
 unsigned guard_head(const struct leak_set *s, struct xhead *h, const char **ret_name);
-/* Does a request's head hold a secret (one that is not put there by us: ask before inject_apply())? *ret_name is set if so. Of a body: leak_scan(). */
-bool guard_request_head(const struct leak_set *s, const struct xhead *h, const char **ret_name);
+/* Does a request's head hold a secret (one that is not put there by us: ask before inject_apply())? *ret_name is set if so. own(): this one may be said here, and is passed over; NULL: none may. Of
+ * a body: leak_scan(). */
+bool guard_request_head(const struct leak_set *s, const struct xhead *h,
+			bool (*own)(const void *arg, const char *name), const void *arg,
+			const char **ret_name);
 void guard_done(struct guard *g);

@@ -99,6 +99,25 @@ static void add(struct xhead *h, const char *name, const char *value)
 	check(hfields_add(&h->fields, name, strlen(name), value, strlen(value)) == 0);
 }
 
+static bool own(const void *arg, const char *name)
+{
+	return streq(arg, name);
+}
+
+/* One that is this host's may be said to it, and hides none of another's. */
+static void own_and_other(const struct leak_set *s)
+{
+	struct xhead h = { 0 };
+	const char *name = NULL;
+
+	add(&h, "a", "sk-ant-api03-the-value-of-it");
+	check(!guard_request_head(s, &h, own, "anthropic", &name) && !name);
+	check(guard_request_head(s, &h, own, "github", &name) && streq(name, "anthropic"));
+	add(&h, "b", "sk-ant-api03-the-value-of-it ghp_0123456789abcdefghij");
+	check(guard_request_head(s, &h, own, "anthropic", &name) && streq(name, "github"));
+	xhead_done(&h);
+}
+
 static void heads(const struct leak_set *s)
 {
 	static const char *const bad[][2] = {
@@ -126,13 +145,13 @@ static void heads(const struct leak_set *s)
 		if (bad[i][1])
 			add(&h, "authorization", bad[i][1]);
 		name = NULL;
-		check(guard_request_head(s, &h, &name) && name);
-		check(!guard_request_head(NULL, &h, &name));
+		check(guard_request_head(s, &h, NULL, NULL, &name) && name);
+		check(!guard_request_head(NULL, &h, NULL, NULL, &name));
 		xhead_done(&h);
 	}
 	h.target = strdup("/");
 	add(&h, "authorization", "Bearer sk-ant-api03-the-value-of-another");
-	check(!guard_request_head(s, &h, &name));
+	check(!guard_request_head(s, &h, NULL, NULL, &name));
 	xhead_done(&h);
 }
 
@@ -143,6 +162,7 @@ int main(void)
 	answers(&s);
 	holds_back(&s);
 	heads(&s);
+	own_and_other(&s);
 	leak_set_done(&s);
 	return 0;
 }

@@ -261,11 +261,31 @@ size_t xchg_up(struct xchg *x, const uint8_t *p, size_t n)
 	return k;
 }
 
+/* A field of a trailer is one of the request, to a server. False: refused. */
+static bool trailers_fine(struct xchg *x, const struct hfields *f)
+{
+	const struct xhead t = { .fields = *f, .no_body = true };
+	struct proxy *p = xchg_proxy(x);
+	const char *name = NULL;
+	struct inject_plan plan;
+
+	if (guard_request_head(p->marks, &t, xchg_own_secret, x, &name)) {
+		xchg_secret_in_request(x, name);
+		return false;
+	}
+	inject_plan(&plan, p->creds, &t, &x->f->host, x->f->port, true, p->sandbox);
+	if (plan.status && streq(plan.reason, "placeholder-elsewhere"))
+		xchg_credential_refused(x, plan.reason, plan.text, NULL);
+	return !(plan.status && streq(plan.reason, "placeholder-elsewhere"));
+}
+
 void xchg_up_end(struct xchg *x, struct hfields *trailers)
 {
 	if (xchg_over(x))
 		return;
 	x->up_over = true;
+	if (trailers && x->body && !x->tunnel && x->stage <= X_SENT && !trailers_fine(x, trailers))
+		return;
 	if (trailers && x->body) {
 		x->up_trailers = *trailers;
 		*trailers = (struct hfields) { 0 };

@@ -79,8 +79,9 @@ void xchg_find_back(struct xchg *x)
 
 /* ---- judging ---- */
 
-bool xchg_own_secret(const struct xchg *x, const char *name)
+bool xchg_own_secret(const void *arg, const char *name)
 {
+	const struct xchg *x = arg;
 	const struct cred_use *u;
 	size_t at = 0;
 
@@ -297,8 +298,7 @@ static void judge_credentials(struct xchg *x, const struct net_answer *y)
 	struct proxy *p = xchg_proxy(x);
 	const char *name = NULL;
 
-	if (xchg_guarded(x) && guard_request_head(p->marks, &x->h, &name) &&
-	    !xchg_own_secret(x, name)) {
+	if (xchg_guarded(x) && guard_request_head(p->marks, &x->h, xchg_own_secret, x, &name)) {
 		xchg_secret_in_request(x, name);
 		return;
 	}

@@ -103,7 +103,7 @@ void xchg_judge(struct xchg *x);
 struct net_answer xchg_decide(const struct xchg *x);
 void xchg_deny(struct xchg *x, const struct net_answer *y);
 /* Is this secret for this host? Then it may be said to it. */
-bool xchg_own_secret(const struct xchg *x, const char *name);
+bool xchg_own_secret(const void *x, const char *name); /* an exchange: for guard_request_head() */
 void xchg_secret_in_request(struct xchg *x, const char *name);
 /* Receipt and values are there; and the body, if it has to be. */
 void xchg_go_on(struct xchg *x);

@@ -74,6 +74,20 @@ static void ask_to_keep(struct xchg *x)
 				 "the tokens could not be kept: there is no keeper");
 }
 
+/* What is left in it besides the new tokens: the refresh token that was sent, in the words of an error. */
+static bool guard_body(struct xchg *x)
+{
+	struct buf was = x->down;
+	bool fine;
+
+	if (!xchg_guarded(x))
+		return true;
+	buf_init(&x->down, was.max);
+	fine = xchg_guard_down(x, buf_data(&was), was.n, true);
+	xchg_wipe(&was);
+	return fine;
+}
+
 void xchg_token_answer(struct xchg *x)
 {
 	struct buf out = BUF_INIT(2 * INJECT_BODY_MAX);
@@ -93,6 +107,10 @@ void xchg_token_answer(struct xchg *x)
 		x->down = out;
 	} else {
 		xchg_wipe(&out);
+	}
+	if (!guard_body(x)) {
+		xchg_bad_gateway(x, "token-answer", "no memory");
+		return;
 	}
 	x->answer.has_length = true;
 	x->answer.length = x->down.n;

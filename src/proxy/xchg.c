@@ -306,7 +306,15 @@ void xchg_down_end(struct xchg *x, struct hfields *trailers)
 		return;
 	}
 	if (trailers) {
-		x->down_trailers = *trailers;
+		struct xhead t = { .fields = *trailers };
+		const char *name = NULL;
+
+		if (!x->tunnel && xchg_guarded(x)) {
+			const unsigned hits = guard_head(xchg_proxy(x)->marks, &t, &name);
+
+			xchg_count_hits(x, hits, name);
+		}
+		x->down_trailers = t.fields;
 		*trailers = (struct hfields) { 0 };
 	}
 	if (!x->tunnel && !xchg_guard_down(x, NULL, 0, true)) {
@@ -408,8 +416,12 @@ void xchg_credentials(struct xchg *x, const struct cred_set *now)
 	if (xchg_over(x))
 		return;
 	for (size_t i = 0; i < x->plan.n; i++) {
-		const struct cred_use *u = cred_find(now, x->plan.v[i].use->id);
+		const struct cred_use *u;
 
+		if (!x->plan.v[i]
+			     .use) /* withdrawn before; it waits for its refusal to be written */
+			continue;
+		u = cred_find(now, x->plan.v[i].use->id);
 		if (!u || u->state != CRED_READY || !cred_matches(u, &x->f->host, x->f->port))
 			withdrawn = true;
 		if (x->plan.token == x->plan.v[i].use)
