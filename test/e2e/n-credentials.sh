@@ -369,7 +369,7 @@ client 'CR-01: behind a redirect' '' '.' 'curl -sS -i -L --location-trusted http
 client 'CR-01: another name inside' '' '421' 'curl -sS -i https://api.anthropic.com/echo -H "Host: npm.test" -H "Authorization: Bearer $NPM_TOKEN"'
 client 'CR-01: plain HTTP to the service' '' '.' 'curl -sS -i -m 20 http://api.anthropic.com/echo -H "x-api-key: $ANTHROPIC_API_KEY"'
 is 'CR-01: nobody else was shown a secret' "$(grep -c -F -f <(cat keys/npm) "$world/seen")" "$(grep -F -f <(cat keys/npm) "$world/seen" | grep -c '"host": "npm.test"')"
-client 'CR-02: URL-encoded' '' '403' 'curl -sS -i "https://api.anthropic.com/echo?t=$(printf %s "$NPM_TOKEN" | xxd -p | tr -d "\n" | sed "s/../%&/g")"'
+client 'CR-02: URL-encoded' '' '403' 'curl -sS -i "https://api.anthropic.com/echo?t=$(printf %s "$NPM_TOKEN" | od -An -tx1 | tr " " % | tr -d "\n")"'
 client 'CR-11: the secret does not come back' '' '^\*+$' 'curl -sS https://api.anthropic.com/key'
 chain() { cat "$XDG_STATE_HOME"/bac/audit/*/0*.jsonl; }
 like 'the log names the service' "$(chain)" 'credential: anthropic'
