@@ -370,6 +370,7 @@ def reply(c, path, head, body, total):
         b"/many": b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500 + b"Content-Length: 0\r\n\r\n",
         b"/hang-up": b"",
         b"/cut": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+        b"/to-b": b"HTTP/1.1 302 Found\r\nLocation: https://b.test/x\r\nContent-Length: 0\r\n\r\n",
         b"/leak": b"HTTP/1.1 200 OK\r\nX-Key: " + SECRET + b"\r\nContent-Length: %d\r\n\r\nkey=" % (len(SECRET) + 5) + SECRET + b".",
         b"/token": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(TOKENS) + TOKENS,
     }
@@ -756,6 +757,42 @@ def credentials():
         row(not any(SECRET.decode() in str(x) for x in r.audit.all), "no receipt has a value")
 
 
+def elsewhere():
+    """A placeholder of one host, sent to another in every way (CR-01)."""
+    pa, pb, va, vb = "bac-ph-aaaaaaaaaaaaaaaa", "bac-ph-bbbbbbbbbbbbbbbb", b"value-of-a-0000000000", b"value-of-b-1111111111"
+    uses = [use("a", "custom", "a.test", service="A", placeholder=pa, where="headers,basic,query,body"),
+            use("b", "custom", "b.test", service="B", placeholder=pb, where="headers,basic,query,body")]
+    quoted = "".join(f"%{ord(c):02x}" for c in pa)
+    rows_ = {"a field": ("-H", f"X-T: {pa}"), "a field's name": ("-H", f"{pa}: x"), "Authorization": ("-H", f"Authorization: Bearer {pa}"), "a cookie": ("-b", f"t={pa}"),
+             "Basic, as password": ("-u", f"me:{pa}"), "Basic, as user": ("-u", f"{pa}:x"), "a body": ("-d", f"t={pa}"),
+             "a body of JSON": ("-H", "Content-Type: application/json", "-d", json.dumps({"t": pa})), "a body in chunks": ("-H", "Transfer-Encoding: chunked", "-d", f"t={pa}"),
+             "a referer": ("-e", f"https://a.test/?{pa}")}
+    targets = {"the query": f"/x?t={pa}", "the query, percent-encoded": f"/x?t={quoted}", "the path": f"/{pa}/x"}
+    with opened("elsewhere", ["allow a.test", "allow b.test", "allow a.test:80"], uses, values={"a": va, "b": vb}) as r:
+        first = len(heads)
+        for what, args in rows_.items():
+            since = r.audit.mark()
+            code, out = r.curl("https://b.test/x", "-i", *args, name="b.test")
+            got = r.audit.wait(since, reason="placeholder-elsewhere", host="b.test")
+            row("403 " in out and got and not got["allowed"], f"in {what}: refused and logged", (out, got))
+        for what, target in targets.items():
+            code, out = r.curl("https://b.test" + target, "-i", "--path-as-is", name="b.test")
+            row("403 " in out, f"in {what}: refused", out)
+        row(not any(va in h or pa.encode() in h for h in heads[first:]), "nothing of it came to the server")
+        code, out = r.curl("https://a.test/x", "-i", "-H", "Host: b.test", "-H", f"X-T: {pa}")
+        row("421 " in out, "Host of another than the SNI's", out)
+        code, out = r.curl("https://a.test/x", "-H", f"X-A: {pa}", "-H", f"X-B: {pb}", "-i")
+        row("403 " in out, "one of each", out)
+        code, out = r.curl("https://a.test/to-b", "-L", "--location-trusted", "--resolve", f"b.test:443:{r.address('b.test')}", "-H", f"X-T: {pa}", "-i")
+        row("302 " in out and "403 " in out and va.decode() not in out, "a redirect to the other host, with the field", out)
+        first = len(heads)
+        s = r.connect(r.address("a.test"), 80)
+        s.sendall(f"GET / HTTP/1.1\r\nHost: a.test\r\nX-T: {pa}\r\nConnection: close\r\n\r\n".encode())
+        row(b" 403 " in read_all(s) and len(heads) == first, "without TLS")
+        code, out = r.curl("https://b.test/x", "-H", f"X-T: {pb}", name="b.test")
+        row(vb.decode() in out, "its own is replaced", out)
+
+
 def mark_set(secrets):
     """Bytes of a leak_set (base/leak.h) with marks of the values as they are."""
     key, found = 0x123456789abcdef1, []
@@ -1038,7 +1075,7 @@ def real():
 
 
 scenarios = {"real": real, "http2": http2, "basics": basics, "pool": pool, "streams": streams, "sockets": sockets, "servers": servers, "refused": refused,
-             "credentials": credentials, "guard": guard, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
+             "credentials": credentials, "elsewhere": elsewhere, "guard": guard, "oauth": oauth, "changes": changes, "forward": forward, "upload": upload, "idle": idle, "speed": speed}
 
 def main(table):
     why = rig.missing()
