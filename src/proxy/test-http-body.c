@@ -1,6 +1,7 @@
 /* Bodies: each as a whole, byte by byte, and in two pieces at every place. */
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "base/check.h"
 #include "proxy/http.h"
 
@@ -110,6 +111,52 @@ static long feed(const char *in, size_t n, size_t a, size_t step)
 	return OPEN;
 }
 
+/* The same end by skip, content and take, in pieces of step bytes; what is content and what a trailer is told apart. */
+static long feed_parts(const char *in, size_t n, size_t step, struct buf *content,
+		       struct buf *trailers)
+{
+	struct http_bodyscan s = chunked();
+	size_t at = 0;
+
+	while (at < n && !s.done) {
+		const size_t len = MIN(step, n - at);
+		const uint8_t *p = (const uint8_t *)in + at;
+		ssize_t k = http_body_skip(&s, p, len, trailers);
+		size_t m;
+
+		if (k < 0)
+			return BAD;
+		m = http_body_content(&s, len - (size_t)k);
+		check(buf_add(content, p + k, m) == 0);
+		http_body_take(&s, m);
+		check(k + m || s.done);
+		at += (size_t)k + m;
+	}
+	return s.done ? (long)at : OPEN;
+}
+
+static void parts(void)
+{
+	static const char in[] = "5\r\nhello\r\n2;x\r\n, \r\n0\r\nT: 1\r\nU: \r\n\r\nGET";
+	struct buf content = BUF_INIT(4096), trailers = BUF_INIT(4096);
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		for (size_t step = 1; step < 40; step++) {
+			check(feed_parts(rows[i].in, rows[i].n, step, &content, &trailers) ==
+			      rows[i].end);
+			buf_done(&content);
+			buf_done(&trailers);
+		}
+	for (size_t step = 1; step < sizeof(in); step++) {
+		check(feed_parts(in, sizeof(in) - 1, step, &content, &trailers) ==
+		      (long)sizeof(in) - 4);
+		check(streq(buf_str(&content), "hello, "));
+		check(streq(buf_str(&trailers), "T: 1\r\nU: \r\n\r\n"));
+		buf_done(&content);
+		buf_done(&trailers);
+	}
+}
+
 static void table(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -168,6 +215,7 @@ static void limits(void)
 int main(void)
 {
 	table();
+	parts();
 	lengths();
 	limits();
 	return 0;
