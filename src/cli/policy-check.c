@@ -207,11 +207,6 @@ static void settle_addresses(struct question *q)
 		q->answer = q->addresses[0].answer;
 }
 
-static bool is_tls(const struct question *q)
-{
-	return q->scheme && (streq(q->scheme, "https") || streq(q->scheme, "wss"));
-}
-
 static int decide(struct question *q, struct ctx *c, const struct net_policy *p, struct err *e)
 {
 	struct net_request rq = { .host = &q->host, .port = q->port };
@@ -229,10 +224,7 @@ static int decide(struct question *q, struct ctx *c, const struct net_policy *p,
 		return 0;
 	}
 	q->answer = net_decide(p, &rq);
-	if (q->answer.verdict == NET_NEEDS_HTTP && is_tls(q)) {
-		q->answer.verdict = NET_DENY;
-		q->answer.reason = "cannot-inspect";
-	} else if (q->answer.verdict == NET_NEEDS_HTTP && q->method) {
+	if (q->answer.verdict == NET_NEEDS_HTTP && q->method) {
 		rq.method = q->method;
 		rq.path = q->path;
 		q->answer = net_decide(p, &rq);
@@ -270,7 +262,6 @@ static const char *explain(const struct net_answer *a)
 		{ "default-deny", "no rule allows it" },
 		{ "private-address", "an address that only a rule can open that names it" },
 		{ "not-a-path", "the path can be read in more than one way" },
-		{ "cannot-inspect", "a rule looks at requests, and TLS hides them" },
 		{ "method-blocked", "no rule allows this method and path" },
 		{ "protocol-blocked", "all UDP is refused" },
 		{ "the-proxy-itself", "the sandbox's own resolver and forward proxy" },
@@ -309,8 +300,8 @@ static int print_text(const struct question *q, struct err *e)
 		     q->method ? q->path : "");
 	print_reason(&q->answer);
 	if (q->answer.verdict == NET_NEEDS_HTTP)
-		(void)printf("Ask again with --method and --path; TLS is refused there, as it "
-			     "cannot be looked into.\n");
+		(void)printf("Ask again with --method and --path; TLS is opened there, and what "
+			     "is not HTTP is refused.\n");
 	if (q->sent_to[0])
 		(void)printf("Sent to: %s\n", q->sent_to);
 	for (i = 0; i < q->n_addresses; i++)

@@ -126,7 +126,8 @@ is 'a connection depends' "$(bac policy check network --json api.example:80 | js
 is 'this is allowed' "$(verdict http://api.example/v1/x --method GET)" 'allow method-allowed'
 is 'this is not' "$(verdict http://api.example/v2 --method GET)" 'deny method-blocked'
 is 'nor this' "$(verdict http://api.example/v1/../v2 --method GET)" 'deny not-a-path'
-is 'nor within TLS' "$(verdict https://api.example/v1/x --method GET)" 'deny cannot-inspect'
+is 'within TLS it is the same' "$(verdict https://api.example/v1/x --method GET)" 'allow method-allowed'
+is 'and this is not' "$(verdict https://api.example/v2 --method GET)" 'deny method-blocked'
 ok 'rm it' bac policy rm network --resource api.example --method GET --path '/v1/**'
 
 # lists

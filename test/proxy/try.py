@@ -569,7 +569,7 @@ def tls_():
                 got = read_all(s)
                 row(b"\x16" not in got, f"a ClientHello that is {what}", got)
         row("ACCESS_DENIED" in wrapped(r, r.address("http.test"), "http.test").upper().replace(" ", "_"),
-            "TLS where rules speak of requests")
+            "TLS where rules speak of requests, and no keeper to open it")
         row(r.audit.wait(kind="tls", allowed=False, reason="keeper-down"), "on the log")
         # the client is silent first, and then speaks of another host
         with r.connect(a, 443) as s:
