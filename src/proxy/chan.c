@@ -93,6 +93,14 @@ static void shrink(struct buf *b)
 		buf_done(b);
 }
 
+/* What has gone out may have held a credential. */
+static void forget(struct buf *b)
+{
+	if (!b->n && b->p)
+		explicit_bzero(b->p, b->cap);
+	shrink(b);
+}
+
 static void send_from(struct chan *c, struct buf *b)
 {
 	while (b->n && c->writable && !c->cut) {
@@ -144,7 +152,7 @@ void chan_send(struct chan *c)
 	}
 	if (c->shut && !c->out.n)
 		send_last(c);
-	shrink(&c->out);
+	forget(&c->out);
 	if (c->starved && chan_space(c) >= CHAN_OUT_MAX / 2) {
 		c->starved = false;
 		c->told = true;
