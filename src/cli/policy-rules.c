@@ -337,8 +337,10 @@ static const struct opt rm_opts[] = {
 	"  192.0.2.7, 192.0.2.0/24, [2001:db8::1], 2001:db8::/32\n" \
 	"  **                 everything public\n" \
 	"  localhost:8080     a port of this machine: host.docker.internal in the sandbox\n" \
-	"Deny beats allow. With --method a rule speaks of HTTP requests, which it can see only " \
-	"without TLS."
+	"Deny beats allow. With --method a rule speaks of HTTP requests: TLS to its hosts is " \
+	"opened " \
+	"by bac,\n" \
+	"under an authority that this sandbox alone trusts."
 
 const struct cmd policy_allow_subs[] = {
 	{ .name = "network",

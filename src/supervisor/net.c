@@ -85,8 +85,10 @@ void net_tell_texts(struct sup *s)
 
 	if (!n->proxy)
 		return;
-	tell_text(s, &n->policy, PROXY_POLICY);
+	/* a proxy serves when it has its policy: what it has to open must be known by then */
 	tell_text(s, &n->cred, PROXY_CREDENTIALS);
+	if (n->cred.at_proxy == n->cred.number)
+		tell_text(s, &n->policy, PROXY_POLICY);
 }
 
 void net_tell_marks(struct sup *s)
