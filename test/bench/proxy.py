@@ -18,7 +18,6 @@ import resource
 import shutil
 import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -75,36 +74,6 @@ def need():
         if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin"):
             return f"no {program}"
     return rig.missing()
-
-
-class RealAudit:
-    """bac-audit itself, with a log in a folder of ours."""
-
-    def __init__(self):
-        self.sock, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.sup, sup = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for s in (self.sock, self.theirs):
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
-        os.mkdir(work + "/log", 0o700)
-        orders = os.memfd_create("orders")
-        os.write(orders, rig.text("web") + struct.pack(">QQ", 8 << 20, 64 << 20))
-        fds = [orders, os.open(work + "/log", os.O_RDONLY | os.O_DIRECTORY), self.sock.fileno(), sup.fileno()]
-        high = [os.dup2(fd, 200 + i) for i, fd in enumerate(fds)]
-        moves = "exec " + " ".join(f"{3 + i}<&{fd} {fd}<&-" for i, fd in enumerate(high))
-        self.process = subprocess.Popen(["bash", "-c", moves + '; exec "$@"', "sh", AUDIT], close_fds=False, env={})
-        for fd in high + fds[:2]:
-            os.close(fd)
-        sup.close()
-        self.sock.close()
-
-    def cpu(self):
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as f:
-            words = f.read().rsplit(")", 1)[1].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-    def end(self):
-        self.sup.close()
-        self.process.wait(10)
 
 
 def world():
@@ -303,7 +272,7 @@ def main():
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     kids = world()
     rig.Names({"a.test": [SERVER]})
-    rig.Audit = lambda keep: RealAudit()
+    rig.Audit = lambda keep: rig.RealAudit(AUDIT, work + "/log")
     rules = [f"allow **.x{i}.example:443" for i in range(499)] + ["allow a.test"]
     r = rig.Rig(PROXY, rules)
     try:

@@ -39,6 +39,7 @@ NGHTTPD, PYTHON, GRPC = 7001, 7002, 7003
 KEYS = [KEY, opened.use("c", "header", f"c.test:{NGHTTPD}-{GRPC}", service="anthropic", header="x-api-key", format_="%s")]
 POLICY = ["allow a.test", f"allow c.test:{NGHTTPD}-{GRPC}"]
 VALUES = {"k": SECRET, "c": SECRET}
+WITH_US = ("setpriv", "--pdeathsig", "KILL")  # servers end when the test does
 asked = []  # heads that came to the Python server
 
 
@@ -223,9 +224,6 @@ print(r.status_code, "bytes: 300000" in r.text)
 print(len({c.get(sys.argv[2] + "/%d" % i).status_code for i in range(50)}))
 """
 
-servers = []
-
-
 def start():
     key, crt = pem()
     docs = os.path.join(opened.work, "docs")
@@ -234,14 +232,13 @@ def start():
         with open(os.path.join(docs, name), "wb") as f:
             f.truncate(n)
     if shutil.which("nghttpd"):
-        servers.append(subprocess.Popen(["nghttpd", "-a", C, "-d", docs, "--echo-upload", str(NGHTTPD), key, crt],
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        subprocess.Popen([*WITH_US, "nghttpd", "-a", C, "-d", docs, "--echo-upload", str(NGHTTPD), key, crt],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait(NGHTTPD)
     context = public.context(["c.test"], ("h2",))
     rig.serve(C, PYTHON, opened.over_tls(context, python_server))
     if importlib.util.find_spec("grpc"):
-        p = subprocess.Popen([opened.SYSTEM, "-c", GRPC_SERVER, key, crt, f"{C}:{GRPC}"], stdout=subprocess.PIPE)
-        servers.append(p)
+        p = subprocess.Popen([*WITH_US, opened.SYSTEM, "-c", GRPC_SERVER, key, crt, f"{C}:{GRPC}"], stdout=subprocess.PIPE)
         p.stdout.readline()
 
 
@@ -397,8 +394,4 @@ def world_and_servers():
 
 
 opened.world = world_and_servers
-try:
-    opened.main(scenarios)
-finally:
-    for p in servers:
-        p.kill()
+opened.main(scenarios)
