@@ -21,7 +21,7 @@ enum { TIMES_MAX = 1 << 20, IN_MAX = 256 * 1024, HEAD_MAX = 4096 };
 
 static struct {
 	struct sockaddr_in to;
-	const char *connect, *host, *path;
+	const char *connect, *host, *at, *path; /* at: host:port */
 	bool keep, body;
 	uint64_t until;
 	SSL_CTX *ctx;
@@ -128,7 +128,7 @@ static bool request(SSL *s, struct worker *w, char *in)
 {
 	char text[HEAD_MAX];
 	int n = snprintf(text, sizeof(text), "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", job.path,
-			 job.host);
+			 job.at);
 	int64_t body;
 
 	if (SSL_write(s, text, n) != n)
@@ -214,6 +214,7 @@ int main(int argc, char **argv)
 	job.to.sin_port = htons((uint16_t)port);
 	job.host = argv[3];
 	job.path = argv[9];
+	job.at = connect_to;
 	job.connect = straight ? NULL : connect_to;
 	job.keep = !streq(argv[6], "new");
 	job.body = streq(argv[6], "body");

@@ -27,6 +27,7 @@ RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 SECONDS = os.environ.get("BENCH_S", "4")
 NEAR, BODY = "172.31.0.1", 256 << 20
 WITH_US = ("setpriv", "--pdeathsig", "KILL")  # they end when this does
+SERVICE = f"bactls{os.getpid()}"
 CERTGEN = "/usr/lib/squid/security_file_certgen"
 
 NGINX = """
@@ -112,7 +113,7 @@ def world():
 
 def squid():
     rig.sh(f"{CERTGEN} -c -s {work}/certs -M 16MB; chown -R proxy {work}/certs")
-    return subprocess.Popen([*WITH_US, "squid", "-N", "-n", "bactls", "-f", work + "/squid.conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen([*WITH_US, "squid", "-N", "-n", SERVICE, "-f", work + "/squid.conf"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def mitm():
@@ -212,6 +213,8 @@ def main():
         r.audit.sock = socket.socket()
         print(r.end(), end="")
         shutil.rmtree(work, ignore_errors=True)
+        for left in pathlib.Path("/dev/shm").glob(SERVICE + "-*"):  # squid's, which was killed
+            left.unlink()
     sys.stdout.flush()
     os._exit(failed)
 
