@@ -2,17 +2,15 @@
  * that does not. Whatever is said, there is an answer, and an error has a text. */
 #include "base/check.h"
 #include "base/opt.h"
+#include "base/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-/* strndup() for bytes that no NUL ends, which it may be told not to be given */
 static char *fuzz_text(const uint8_t *p, size_t n)
 {
-	char *s = malloc(n + 1);
+	char *s = text_dup(p, n);
 
 	check(s);
-	memcpy(s, p, n);
-	s[n] = '\0';
 	return s;
 }
 

@@ -5,14 +5,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-/* strndup() for bytes that no NUL ends, which it may be told not to be given */
 static char *fuzz_text(const uint8_t *p, size_t n)
 {
-	char *s = malloc(n + 1);
+	char *s = text_dup(p, n);
 
 	check(s);
-	memcpy(s, p, n);
-	s[n] = '\0';
 	return s;
 }
 

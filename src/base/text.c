@@ -186,6 +186,18 @@ const char *text_from_ms(char *dst, size_t max, uint64_t ms)
 	return dst;
 }
 
+char *text_dup(const void *p, size_t n)
+{
+	char *s = malloc(n + 1);
+
+	if (!s)
+		return NULL;
+	if (n)
+		memcpy(s, p, n);
+	s[n] = '\0';
+	return s;
+}
+
 int text_copy(char *dst, size_t max, const char *src)
 {
 	size_t len = strlen(src);

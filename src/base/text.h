@@ -21,6 +21,8 @@ const char *text_from_ms(char *dst, size_t max, uint64_t ms);
 
 /* Copy with a NUL. 0, or -ENAMETOOLONG with dst untouched. */
 int text_copy(char *dst, size_t max, const char *src) _must_check_;
+/* strndup() for bytes that no NUL need end, which it may be told not to be given. NULL: no memory. */
+char *text_dup(const void *p, size_t n) _must_check_;
 
 /* Edit distance (Damerau), 255 at most; texts over 63 bytes count as 255. */
 unsigned text_distance(const char *a, const char *b);

@@ -59,7 +59,7 @@ static int text_of(struct reader *r, struct fy_event *event, char **ret)
 
 	if (s && memchr(s, '\0', n))
 		return FAULT(r, event, "a NUL");
-	*ret = strndup(s ? s : "", s ? n : 0);
+	*ret = text_dup(s, s ? n : 0);
 	return *ret ? 0 : err_set(r->e, -ENOMEM, "out of memory");
 }
 

@@ -1,6 +1,7 @@
 /* Uses as text, and the file that the text travels in. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "policy/cred-priv.h"
 
 static const char first_line[] = "bac-credentials 1";
@@ -184,7 +185,7 @@ static int add_line(struct cred_set *s, const char *text, size_t n, struct err *
 
 	if (s->n == CRED_USES_MAX)
 		return err_set(e, -E2BIG, "column 1: there are %d uses at most", CRED_USES_MAX);
-	line = grow(s) == 0 ? strndup(text, n) : NULL;
+	line = grow(s) == 0 ? text_dup(text, n) : NULL;
 	if (!line)
 		return err_set(e, -ENOMEM, "out of memory");
 	item.line = line;

@@ -76,7 +76,8 @@ enum h1_progress h1_body_run(struct h1_body *b, struct h1_in *in,
 
 int h1_body_trailers(const struct h1_body *b, struct hfields *ret)
 {
-	const char *p = (const char *)buf_data(&b->trailers), *end = p + b->trailers.n;
+	const char *p = b->trailers.n ? (const char *)buf_data(&b->trailers) : "";
+	const char *end = p + b->trailers.n;
 	struct hfields f = { 0 };
 	int r = 0;
 

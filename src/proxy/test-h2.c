@@ -675,7 +675,7 @@ static void messages(void)
 static void bodies(void)
 {
 	struct peer_stream *s[40];
-	size_t held;
+	size_t held, given;
 
 	up(100);
 	for (int i = 0; i < 40; i++)
@@ -694,13 +694,19 @@ static void bodies(void)
 	settle();
 	held = s[0]->got;
 	check(held > 30000 && held <= 65535 && !s[0]->end);
-	check(nghttp2_session_consume_connection(client.ses, held) == 0);
+	/* what the connection's window had left decides how far it got: it may go on to the end of its own */
 	s[1] = ask("POST", "/echo", 50000);
-	settle();
-	check(s[1]->end && s[1]->got == 50000 && !s[0]->end);
+	for (given = 0; !s[1]->end && given < s[0]->got + s[1]->got;) {
+		const size_t all = s[0]->got + s[1]->got;
+
+		check(nghttp2_session_consume_connection(client.ses, all - given) == 0);
+		given = all;
+		settle();
+	}
+	check(s[1]->end && s[1]->got == 50000 && s[0]->got <= 65535 && !s[0]->end);
 	client.no_window = false;
-	check(nghttp2_session_consume_connection(client.ses, 50000) == 0);
-	check(nghttp2_session_consume_stream(client.ses, s[0]->id, held) == 0);
+	check(nghttp2_session_consume_connection(client.ses, s[0]->got + s[1]->got - given) == 0);
+	check(nghttp2_session_consume_stream(client.ses, s[0]->id, s[0]->got) == 0);
 	settle();
 	check(s[0]->end && s[0]->got == 8 * 1024 * 1024);
 
