@@ -122,9 +122,10 @@ bool jks_copy(struct jks *k, const void *p, size_t n, const struct cert_set *old
 {
 	struct rd r = rd_init(p, n < SHA1_SIZE ? 0 : n - SHA1_SIZE);
 	uint8_t sum[SHA1_SIZE];
+	const uint32_t magic = rd_be32(&r), version = rd_be32(&r);
 	uint32_t count, i;
 
-	if (rd_be32(&r) != MAGIC || rd_be32(&r) != VERSION)
+	if (magic != MAGIC || version != VERSION)
 		return false;
 	digest(p, n - SHA1_SIZE, sum);
 	if (memcmp(sum, (const uint8_t *)p + n - SHA1_SIZE, SHA1_SIZE) != 0)

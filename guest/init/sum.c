@@ -26,7 +26,7 @@ static inline uint32_t mix(unsigned round, uint32_t b, uint32_t c, uint32_t d)
 static void one_block(struct sum_sha1 *s, const uint8_t *p)
 {
 	uint32_t w[80], a = s->h[0], b = s->h[1], c = s->h[2], d = s->h[3], e = s->h[4];
-	unsigned i;
+	size_t i;
 
 	for (i = 0; i < 16; i++)
 		w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 |

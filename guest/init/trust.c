@@ -146,7 +146,7 @@ static void make_parents(int root, const char *path)
 	char part[PLACE_PATH_MAX];
 	size_t i;
 
-	for (i = 1; path[i] && i < sizeof(part); i++) {
+	for (i = 1; i < sizeof(part) && path[i]; i++) {
 		_close_ int dir = -1;
 		struct place p = { .dir = -1 };
 

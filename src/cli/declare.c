@@ -94,7 +94,7 @@ static const char *lower(struct declarations *d, const char *text)
 	char name[CRED_HEADER_MAX + 2];
 	size_t i;
 
-	for (i = 0; text[i] && i < sizeof(name) - 1; i++)
+	for (i = 0; i < sizeof(name) - 1 && text[i]; i++)
 		name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
 	name[i] = '\0';
 	return keep(d, name);

@@ -254,7 +254,7 @@ size_t h1_put_data(struct chan *c, bool chunked, const uint8_t *p, size_t n)
 		size_t k;
 		int len;
 
-		if (space <= 2 * CHUNK_FRAME) {
+		if (space <= (size_t)2 * CHUNK_FRAME) {
 			(void)chan_write(c, p, 0);
 			break;
 		}

@@ -109,8 +109,10 @@ size_t xchg_down(struct xchg *x, const uint8_t *p, size_t n)
 /* The back takes what there is. False: the exchange is over. */
 static bool offer_up(struct xchg *x)
 {
-	while (x->up.n && x->bops) {
-		const size_t k = x->bops->data(x->bs, buf_data(&x->up), x->up.n);
+	const struct back_ops *ops;
+
+	while (x->up.n && (ops = x->bops)) {
+		const size_t k = ops->data(x->bs, buf_data(&x->up), x->up.n);
 
 		if (x->stage != X_SENT || !x->bops)
 			return false;

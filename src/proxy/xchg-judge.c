@@ -119,13 +119,14 @@ static void credential_failed(struct xchg *x, const struct keeper_msg *m)
 						 "credentials does not answer. Try again." });
 }
 
-static void apply(struct xchg *x)
+/* False: the exchange has taken another turn. */
+static bool apply(struct xchg *x)
 {
 	if (inject_apply(&x->plan, &x->h) < 0) {
 		xchg_credential_refused(x, "credential-failed",
 					"The value of a credential cannot be put on a request.",
 					NULL);
-		return;
+		return false;
 	}
 	if (x->plan.body)
 		x->h.has_length = false;
@@ -135,19 +136,17 @@ static void apply(struct xchg *x)
 		x->h.expect_continue = false;
 		x->fops->answer(x->fs, &h);
 		if (xchg_over(x))
-			return;
+			return false;
 	}
 	x->stage = X_HELD;
-	xchg_go_on(x);
+	return true;
 }
 
 /* Receipt and values are there; and the body, if it has to be. */
 void xchg_go_on(struct xchg *x)
 {
-	if (x->stage == X_JUDGED && x->written && !x->n_asked) {
-		apply(x);
+	if (x->stage == X_JUDGED && x->written && !x->n_asked && !apply(x))
 		return;
-	}
 	if (x->stage != X_HELD)
 		return;
 	if (x->plan.token && x->body && !x->up_over)

@@ -16,7 +16,7 @@ const struct inject_need *xchg_need_of(const struct xchg *x, const struct cred_u
 bool xchg_token_request(struct xchg *x)
 {
 	const struct inject_need *v = xchg_need_of(x, x->plan.token);
-	struct buf out = BUF_INIT(2 * INJECT_BODY_MAX);
+	struct buf out = BUF_INIT((size_t)2 * INJECT_BODY_MAX);
 	struct err e = { 0 };
 	int r = inject_token_request(x->plan.token, buf_data(&x->raw), x->raw.n,
 				     v ? v->value : NULL, v ? v->n : 0, &out, &e);
@@ -90,7 +90,7 @@ static bool guard_body(struct xchg *x)
 
 void xchg_token_answer(struct xchg *x)
 {
-	struct buf out = BUF_INIT(2 * INJECT_BODY_MAX);
+	struct buf out = BUF_INIT((size_t)2 * INJECT_BODY_MAX);
 	struct err e = { 0 };
 	int r = inject_token_answer(x->plan.token, buf_data(&x->down), x->down.n, &x->tokens, &out,
 				    &e);
