@@ -8,7 +8,7 @@ a CONNECT of the client to a proxy that opens it. bac-proxy has a credential put
 log by bac-audit before it goes on; squid runs without log and cache, mitmdump quiet. Ways take turns BENCH_RUNS (default 3) times,
 the medians count; BENCH_S (default 4) is the length of one measurement. Columns: new connections (handshake and one
 request) a second; requests a second on 1, 32 and 256 connections that stay; time of a request on one warm connection, less that of the
-straight way; MB/s of 256 MiB. Exits with 77 where something is missing, and says what.
+straight way; MB/s of 256 MiB. bac-keeper lies beside bac-proxy. Exits with 77 where something is missing, and says what.
 """
 import os
 import pathlib
@@ -25,6 +25,7 @@ import rig  # noqa: E402
 PROXY, AUDIT, CLIENT = (os.path.abspath(x) for x in sys.argv[1:4])
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 SECONDS = os.environ.get("BENCH_S", "4")
+NET = "bac-net-policy 1\nr0\tsandbox\tallow\t-\t-\ta.test:9443\nend 1\n"
 NEAR, BODY = "172.31.0.1", 256 << 20
 WITH_US = ("setpriv", "--pdeathsig", "KILL")  # they end when this does
 SERVICE = f"bactls{os.getpid()}"
@@ -189,7 +190,13 @@ def main():
     rig.Audit = lambda keep: rig.RealAudit(AUDIT, work + "/log")
     opened.program = PROXY
     key = opened.use("k", "header", "a.test:9443", service="anthropic", header="x-api-key", format_="%s")
+    keeper, kr = opened.real_keeper(os.path.join(os.path.dirname(PROXY), "bac-keeper"), {"global/service/anthropic": opened.SECRET}, [])
+    if keeper.push(kr.POLICY, NET) != (0, "") or keeper.credentials(key) != (0, ""):
+        raise SystemExit("the keeper does not take its orders")
+    while len(keeper.marks) < 100:
+        keeper.until(kr.MARKS)
     r = opened.Opened(["allow a.test:9443"], [key], values={"k": opened.SECRET})
+    opened.use_keeper(r, keeper)
     failed = 0
     try:
         rig.sh(f"ip link add near0 type veth peer name near1; ip link set near1 netns {r.guest.holder.pid}; "

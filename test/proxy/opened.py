@@ -1015,16 +1015,11 @@ def http2():
         server.wait()
 
 
-def real():
-    """With bac-keeper itself, if it lies beside the proxy; bac-fetch is played."""
-    exe = os.path.join(os.path.dirname(program), "bac-keeper")
-    if not os.path.exists(exe):
-        return
+def real_keeper(exe, values, asked):
+    """The program itself, whose bac-fetch is played: it has values, and notes in asked what it is asked. And the module of its rig."""
     spec = importlib.util.spec_from_file_location("keeper_rig", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "keeper", "rig.py"))
     kr = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kr)
-    values = {"global/service/anthropic": SECRET}
-    asked = []
 
     class Real(kr.Keeper):
         def new_fetch(self):
@@ -1046,20 +1041,34 @@ def real():
                     else:
                         sock.send(struct.pack(">BI", 48, number) + kr.blob(value) + struct.pack(">Q", (1 << 64) - 1))
 
+    return Real(exe, None, {}), kr
+
+
+def use_keeper(r, k):
+    """The proxy of r gets that keeper instead of the one that is played."""
+    r.minder.sendmsg([struct.pack(">B", KEEPER)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [k.proxy.fileno()]))])
+    r.ping()
+    with open(r.ca, "w", encoding="ascii") as f:
+        f.write(k.ca)
+    if k.marks:
+        r.control.send(struct.pack(">BI", MARKS, len(k.marks)) + k.marks)
+
+
+def real():
+    """With bac-keeper itself, if it lies beside the proxy; bac-fetch is played."""
+    exe = os.path.join(os.path.dirname(program), "bac-keeper")
+    if not os.path.exists(exe):
+        return
+    asked = []
     policy = ["allow a.test", "allow b.test GET /**"]
     net = "bac-net-policy 1\nr0\tsandbox\tallow\t-\t-\ta.test\nr1\tsandbox\tallow\tGET\t/**\tb.test\nend 2\n"
-    k = Real(exe, None, {})
+    k, kr = real_keeper(exe, {"global/service/anthropic": SECRET}, asked)
     same("the keeper takes the policy", k.push(kr.POLICY, net), (0, ""))
     same("and credentials", k.credentials(KEY), (0, ""))
     while len(k.marks) < 100:  # they come when its fetch has answered
         k.until(kr.MARKS)
     with opened("real", policy, [KEY]) as r:
-        r.minder.sendmsg([struct.pack(">B", KEEPER)], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [k.proxy.fileno()]))])
-        r.ping()
-        with open(r.ca, "w", encoding="ascii") as f:
-            f.write(k.ca)
-        if k.marks:
-            r.control.send(struct.pack(">BI", MARKS, len(k.marks)) + k.marks)
+        use_keeper(r, k)
         code, out = r.curl("https://a.test/real", "-w", "%{ssl_verify_result}")
         row(code == 0 and '"/real"' in out, "its certificate is good for a host with a credential", (code, out, k.said))
         seen = heads[-1]
