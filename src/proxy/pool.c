@@ -140,20 +140,24 @@ static void on_timer(uv_timer_t *t)
 		close_conn(k);
 }
 
-static void idle(struct pool_conn *k)
-{
-	if (!k->closed && k->back && !k->n_used)
-		(void)uv_timer_start(&k->timer, on_timer, POOL_IDLE_MS, 0);
-}
-
 static bool too_many_idle(const struct pool_conn *k)
 {
 	const struct pool_conn *i;
 	unsigned n = 0;
 
-	for (i = k->h->conns; i; i = i->next)
-		n += i->back && !i->n_used && streq(i->back->proto, "h1");
-	return n > POOL_IDLE_H1 && streq(k->back->proto, "h1");
+	if (!streq(k->back->proto, "h1"))
+		return false;
+	for (i = k->h->conns; i && n <= POOL_IDLE_H1; i = i->next)
+		n += i->back && !i->n_used;
+	return n > POOL_IDLE_H1;
+}
+
+/* One too many is not closed at once: where many clients ask by turns, it is wanted in the next moment. */
+static void idle(struct pool_conn *k)
+{
+	if (!k->closed && k->back && !k->n_used)
+		(void)uv_timer_start(&k->timer, on_timer,
+				     too_many_idle(k) ? POOL_EXTRA_MS : POOL_IDLE_MS, 0);
 }
 
 static void review(struct again *a)
@@ -163,7 +167,7 @@ static void review(struct again *a)
 	if (k->closed || !k->back)
 		return;
 	k->h->connect_protocol |= k->back->connect_protocol;
-	if (!k->n_used && (!k->back->alive || k->retired || too_many_idle(k)))
+	if (!k->n_used && (!k->back->alive || k->retired))
 		close_conn(k);
 	else if (k->h->waits)
 		serve(k->h);

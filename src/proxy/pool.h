@@ -1,14 +1,15 @@
 #pragma once
 /* Connections to servers whose TLS we speak: dialled, verified, kept for the next request of whichever guest connection.
  *
- * A connection that is not used is closed after a minute, by a timer that sleeps; one that its server closes is gone at once. At most POOL_IDLE_H1 wait unused for one
- * destination. A connection whose address the policy does not allow any more is cut when that changes. */
+ * A connection that is not used is closed after a minute, by a timer that sleeps; one that its server closes is gone at once. Of more than POOL_IDLE_H1 that wait unused for one
+ * destination the others are closed after POOL_EXTRA_MS. A connection whose address the policy does not allow any more is cut when that changes. */
 #include "proxy/dial.h"
 #include "proxy/xchg.h"
 
 enum {
 	POOL_IDLE_MS = 60 * 1000,
 	POOL_IDLE_H1 = 16,
+	POOL_EXTRA_MS = 2000,
 	POOL_H2_MAX = 4,      /* connections of HTTP/2 to one destination */
 	POOL_CONNS_MAX = 256, /* to one destination, of any kind */
 	POOL_HOSTS_MAX = 512, /* destinations; those without a connection go when there are more */

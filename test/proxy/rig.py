@@ -414,6 +414,8 @@ class Rig:
 def drop_filter(packet):
     """Not ARP, not IPv4 TCP, not IPv4 UDP to port 53 (as bac-net has it): a program of classic BPF."""
     code = [
+        (0x30, 0, 0, 0xfffff004),      # ldb type of packet (SKF_AD_PKTTYPE)
+        (0x15, 12, 0, 4),              # outgoing: drop
         (0x28, 0, 0, 0xfffff000),      # ldh protocol (SKF_AD_PROTOCOL)
         (0x15, 10, 0, 0x0806),         # ARP: drop
         (0x15, 0, 8, 0x0800),          # not IPv4: keep
