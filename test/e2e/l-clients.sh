@@ -1,14 +1,15 @@
 #!/bin/bash
 # Programs that people use, without a proxy variable, against real servers of the protocols that are not the web's: what k-network shows by
-# probes holds for them. The servers run on the host's loopback (net.connectTo, as in k-network). What the guest lacks comes from the
+# probes holds for them. The servers run in a network namespace of this scenario (test/lib/in-world), where names lead to them by net.connectTo. What the guest lacks comes from the
 # host, with the libraries it is linked to and their loader; what the host lacks is skipped by name.
 # timeout: 1200
 #
 # case    row
 # NP-05   'denied: ...'
 # NP-20   '... over ssh', 'python requests ...', 'Go ...', 'cargo ...', 'redis-cli ...', 'psql ...'; curl, git over https, npm, pip: k-network
-. "${0%/*}/lib.sh"
 here=${0%/*}
+[ -n "${WORLD+set}" ] || exec "$here/../lib/in-world" "$0"
+. "$here/lib.sh"
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
