@@ -34,7 +34,8 @@ except ImportError:
     print("1..0 # SKIP needs python3-h2")
     raise SystemExit(0)
 
-BIG = 200 << 20
+BIG = int(os.environ.get("LARGE", 200 << 20))  # bytes
+PATIENCE = 100 + BIG // (5 << 20)
 NGHTTPD, PYTHON, GRPC = 7001, 7002, 7003
 KEYS = [KEY, opened.use("c", "header", f"c.test:{NGHTTPD}-{GRPC}", service="anthropic", header="x-api-key", format_="%s")]
 POLICY = ["allow a.test", f"allow c.test:{NGHTTPD}-{GRPC}"]
@@ -332,11 +333,11 @@ def large():
     with opened_h2("large") as r:
         base = r.rss()
         t = time.monotonic()
-        code, out = curl(r, NGHTTPD, "/big", "-o", "/dev/null", "-w", "%{size_download}", timeout=100)
+        code, out = curl(r, NGHTTPD, "/big", "-o", "/dev/null", "-w", "%{size_download}", timeout=PATIENCE)
         print(f"# {BIG / 1e6 / (time.monotonic() - t):.0f} MB/s down")
         same("a large download", (code, out), (0, str(BIG)))
         t = time.monotonic()
-        code, out = curl(r, NGHTTPD, "/up", "-o", "/dev/null", "-w", "%{size_upload}", "-T", os.path.join(opened.work, "docs", "big"), timeout=100)
+        code, out = curl(r, NGHTTPD, "/up", "-o", "/dev/null", "-w", "%{size_upload}", "-T", os.path.join(opened.work, "docs", "big"), timeout=PATIENCE)
         print(f"# {BIG / 1e6 / (time.monotonic() - t):.0f} MB/s up")
         same("a large upload, which comes back", (code, out), (0, str(BIG)))
         row(r.rss() - base < 8192, "memory stays flat", (base, r.rss()))
