@@ -500,7 +500,7 @@ static int one_try(struct ctx *c, const struct sandbox *b, const struct plan *p,
 		(void)!await(mine, b, door_in_ms(GREET_MS), &after);
 		return r;
 	}
-	return await(mine, b, door_in_ms(p->boot_ms * BOOT_PATIENCE), e);
+	return await(mine, b, door_in_ms(p->boot_ms * BOOT_PATIENCE + BUSY_MS), e);
 }
 
 static int lost(const struct sandbox *b, struct err *e)
@@ -601,7 +601,8 @@ static int join(struct ctx *c, const struct sandbox *b, struct door *ret, struct
 		return r;
 	r = wire_empty_add(&d.out, 0, WIRE_WAIT);
 	if (r == 0)
-		r = door_answer(&d, b->name, WIRE_DONE, door_in_ms(boot_ms * BOOT_PATIENCE), &f, e);
+		r = door_answer(&d, b->name, WIRE_DONE,
+				door_in_ms(boot_ms * BOOT_PATIENCE + BUSY_MS), &f, e);
 	if (r == 0) {
 		*ret = d;
 		return 0;
