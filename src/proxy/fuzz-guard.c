@@ -50,6 +50,17 @@ static unsigned stars(const struct buf *out, const uint8_t *p, size_t n)
 	return changed;
 }
 
+/* A value that begins like itself further on, as a run of one byte does: leak.h promises less for it. */
+static bool repeats(const uint8_t *p, size_t n)
+{
+	size_t i;
+
+	for (i = 1; i < n; i++)
+		if (memcmp(p, p + i, MIN((size_t)LEAK_WINDOW, n - i)) == 0)
+			return true;
+	return false;
+}
+
 static void head(const struct leak_set *s, const uint8_t *p, size_t n)
 {
 	struct xhead h = { 0 };
@@ -87,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	check(a || !changed);
 	(void)stars(&parts, p, n);
 	/* of a secret that has no star itself nothing whole remains */
-	if (len >= LEAK_WINDOW && !memchr(secret, '*', len) && n) {
+	if (len >= LEAK_WINDOW && !memchr(secret, '*', len) && !repeats(secret, len) && n) {
 		check(!memmem(buf_data(&whole), n, secret, len) || !a);
 		check(!memmem(buf_data(&parts), n, secret, len) || !b);
 	}
