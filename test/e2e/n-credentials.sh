@@ -411,6 +411,35 @@ is 'with its secret' "$(shown also.acme.test x-api-key %s acme)" '1 of 1'
 is 'and nobody saw the other' "$(shown acme.test x-api-key %s acme)" '0 of 0'
 ok 'remove it' bac rm --force y
 
+# ---- a value that is inside all the same: secrets.onLeak. What is found is what has been used
+mkdir leak
+ok 'a folder to write into' bac mount x "$PWD/leak"
+client 'the secret is in use' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
+# told REASON DECISION: what the log has of it, once it is there
+told() {
+	wait_for 20 tells "$@" || true
+	tells "$@"
+}
+tells() {
+	python3 - "$@" <(command "$BAC" policy log --json x) <<-'PYTHON'
+		import json, sys
+		reason, decision, log = sys.argv[1:]
+		found = [r for r in map(json.loads, open(log)) if (r.get("reason"), r.get("decision")) == (reason, decision)]
+		print(*(" ".join(r.get(key) or "-" for key in ("method", "path", "note")) for r in found), sep="\n")
+		sys.exit(not found)
+	PYTHON
+}
+run bac exec -i x bash -c "cat >'$PWD/leak/flagged'" <keys/anthropic2
+is 'flag: a secret that is written is written' "$rc $(cmp keys/anthropic2 leak/flagged 2>&1)" '0 '
+run bac exec -i x base64 -w 0 <keys/anthropic2
+is 'flag: one that is printed is printed' "$rc $out" "0 $(base64 -w 0 keys/anthropic2)"
+run bac cp "x:$PWD/leak/flagged" copied
+is 'flag: one that is copied is copied' "$rc $(cmp keys/anthropic2 copied 2>&1)" '0 '
+like 'the log has the file, and which secret' "$(told secret-written allow)" "leak/flagged secret: anthropic"
+like 'the command' "$(told secret-printed allow)" '^EXEC base64 -w 0 secret: anthropic$'
+like 'the copy' "$(told secret-copied allow)" "^COPY .*/leak/flagged secret: anthropic$"
+is 'and no value' "$({ chain; command "$BAC" logs x; } | grep -c -F -f <(values))" 0
+
 # ---- what people add inside stays
 client 'a server that nobody knows' '' '(self.signed|unable to get|verify|SSL)' 'curl -sS https://own.test/echo'
 ok 'a certificate of the user' bac cp "$world/own.pem" x:/tmp/own.crt
@@ -420,12 +449,30 @@ deadline=300
 client 'it is trusted' '' '"own"' 'curl -sS https://own.test/echo'
 client 'by node too' '' '"own"' 'node -e "fetch(\"https://own.test/echo\").then(r => r.text()).then(console.log)"'
 client 'and ours as before' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
+ok 'from the next start on leaks are refused' bac settings set secrets.onLeak refuse
 ok 'stop' bac stop x
 ok 'start' bac exec x true
 client 'after another start as well' '' '"own"' 'curl -sS https://own.test/echo'
 client 'and the new one of ours' '' '"h1"' 'curl -sS https://api.anthropic.com/echo'
 run rootx 'cat /etc/ssl/certs/ca-certificates.crt | while openssl x509 -noout -subject 2>/dev/null; do :; done | grep -c "bac sandbox"'
 is 'ours is there once' "$out" 1
+
+# ---- the same, refused; the request above has used the secret
+run bac exec -i x bash -c "cat >'$PWD/leak/refused'" <keys/anthropic2
+like 'refuse: the write gets EACCES' "$rc $err" '^1 .*Permission denied'
+is 'nothing of it is in the file' "$(cat leak/refused)" ''
+run bac exec -i x bash -c 'echo before; cat; echo after' <keys/anthropic2
+like 'refuse: the output is cut, and it is said why' "$rc $err" "^125 .*stopped: its output holds the value of the secret 'anthropic'"
+unlike 'the value is not in what came' "$out" "$(head -c 20 keys/anthropic2)|after"
+run bac cp "x:$PWD/leak/flagged" kept
+like 'refuse: the copy fails, in one line' "$rc $err" $'^[1-9][0-9]* [^\n]*stopped: what is copied holds the value of the secret \'anthropic\'[^\n]*$'
+is 'and nothing was made' "$(cat kept* 2>/dev/null)" ''
+like 'the log has the file' "$(told secret-written deny)" "leak/refused secret: anthropic"
+like 'the command' "$(told secret-printed deny)" '^EXEC bash -c echo before; cat; echo after secret: anthropic$'
+like 'the copy' "$(told secret-copied deny)" "^COPY .*/leak/flagged secret: anthropic$"
+is 'and no value' "$({ chain; command "$BAC" logs x; } | grep -c -F -f <(values))" 0
+rm leak/flagged copied
+ok 'as it was' bac settings unset secrets.onLeak
 
 # ---- PX-11
 good=0
