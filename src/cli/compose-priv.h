@@ -13,6 +13,9 @@ struct composer {
 	struct err *e;
 };
 
+/* The entry of a sandbox (id "": only global), else the one of all. NULL: none. */
+const struct store_entry *compose_entry(const struct compose_source *s, const char *id,
+					const char *kind, const char *name);
 /* A use from a pattern; its id is made of what it says. One that is there already is not said twice. */
 int compose_use(struct composer *m, const struct cred_use *pattern, const char *origin,
 		const char *service, const char *key, enum cred_state state) _must_check_;

@@ -83,9 +83,8 @@ static const struct store_entry *find_key(const struct compose_source *s, const 
 	return NULL;
 }
 
-/* The entry of a sandbox (id "": only global), else the one of all. NULL: none. */
-static const struct store_entry *find_entry(const struct compose_source *s, const char *id,
-					    const char *kind, const char *name)
+const struct store_entry *compose_entry(const struct compose_source *s, const char *id,
+					const char *kind, const char *name)
 {
 	const struct store_entry *entry = NULL;
 	char key[STORE_KEY_MAX + 1];
@@ -220,7 +219,7 @@ static bool find_login(struct composer *m, const char *service, char access[STOR
 	char name[CRED_NAME_MAX + 16], scope[64];
 
 	(void)snprintf(name, sizeof(name), "%.63s.access", service);
-	entry = find_entry(m->s, m->id, "oauth", name);
+	entry = compose_entry(m->s, m->id, "oauth", name);
 	if (!entry)
 		return false;
 	(void)snprintf(access, STORE_KEY_MAX + 1, "%s", entry->key);
@@ -257,7 +256,7 @@ static int add_services(struct composer *m)
 
 	for (i = 0; i < m->s->services.n && r == 0; i++) {
 		const struct service *s = &m->s->services.v[i];
-		const struct store_entry *entry = find_entry(m->s, m->id, "service", s->name);
+		const struct store_entry *entry = compose_entry(m->s, m->id, "service", s->name);
 
 		r = entry ? add_service(m, s, entry) : add_login(m, s);
 	}
@@ -277,7 +276,7 @@ static const struct store_entry *next_entry(struct composer *m, const char *kind
 		if (strncmp(slash + 1, kind, n) != 0 || slash[1 + n] != '/')
 			continue;
 		*ret_name = slash + n + 2;
-		if (find_entry(m->s, m->id, kind, *ret_name) != entry)
+		if (compose_entry(m->s, m->id, kind, *ret_name) != entry)
 			continue;
 		(*at)++;
 		return entry;
@@ -379,7 +378,7 @@ static void note(struct composer *m, const char *fmt, ...)
 static const char *key_of(struct composer *m, const struct declared *d, const struct cred_use *u,
 			  char access[STORE_KEY_MAX + 1], char refresh[STORE_KEY_MAX + 1])
 {
-	const struct store_entry *entry = find_entry(m->s, m->id, "service", d->service);
+	const struct store_entry *entry = compose_entry(m->s, m->id, "service", d->service);
 
 	if (u->kind == CRED_HEADER || u->kind == CRED_BASIC)
 		return entry ? entry->key : NULL;
@@ -416,7 +415,7 @@ static int add_declared_use(struct composer *m, const struct declarations *d,
 static int add_declared(struct composer *m, const struct declarations *d,
 			const struct declared *one)
 {
-	bool has = find_entry(m->s, m->id, "service", one->service);
+	bool has = compose_entry(m->s, m->id, "service", one->service);
 	size_t i;
 	int r = 0;
 

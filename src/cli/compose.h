@@ -48,3 +48,18 @@ void compose_declared_done(struct compose_declared *d);
 /* Keep a file's text there. */
 int compose_keep_file(struct ctx *c, const char *id, const char *name, const char *text, size_t n,
 		      struct err *e) _must_check_;
+
+/* ---- the files in which clients keep logins (cli/login-file.h), for a sandbox ---- */
+enum { LOGINS_MAX = 32 };
+
+struct logins {
+	struct login_text {
+		char *path; /* below the home directory */
+		struct buf text;
+	} v[LOGINS_MAX];
+	size_t n;
+};
+/* Those of services that have a login here, and no key: what bac knows of itself first. 0, or -Exxx with a message. compose_logins_done() in any case; zeros before. */
+int compose_logins(struct ctx *c, const struct compose_source *s, const struct sandbox *b,
+		   struct logins *ret, struct err *e) _must_check_;
+void compose_logins_done(struct logins *l);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/compose.h"
+#include "cli/login-push.h"
 #include "cli/push.h"
 #include "io/fd.h"
 #include "sys/lock.h"
@@ -32,10 +33,13 @@ static void say_lines(struct buf *notes)
 	}
 }
 
-static int compose(struct ctx *c, const struct sandbox *b, bool starting, struct buf *out,
+/* The file; and of one that has started, those of its logins. */
+static int compose(struct ctx *c, const struct sandbox *b, struct logins *logins, struct buf *out,
 		   size_t *ret_n, struct err *e)
 {
 	struct buf notes = BUF_INIT(COMPOSE_NOTES_MAX);
+	const bool starting = !logins;
+	struct err none = { 0 };
 	struct compose_source s;
 	int r = compose_source(c, &s, e);
 
@@ -43,6 +47,10 @@ static int compose(struct ctx *c, const struct sandbox *b, bool starting, struct
 		r = compose_file(c, &s, b, starting, out, starting ? &notes : NULL, ret_n, e);
 	if (r == 0)
 		say_lines(&notes);
+	if (r == 0 && logins && compose_logins(c, &s, b, logins, &none) < 0) {
+		say("warning: %s", none.msg);
+		compose_logins_done(logins);
+	}
 	compose_source_done(&s);
 	buf_done(&notes);
 	return r;
@@ -63,7 +71,7 @@ int cred_push_file(struct ctx *c, const struct sandbox *b, int *ret_fd, struct e
 	int r = b->no_network ? 0 : cred_lock(c, &lock, e);
 
 	if (r == 0 && !b->no_network)
-		r = compose(c, b, true, &out, &n, e);
+		r = compose(c, b, NULL, &out, &n, e);
 	if (r == 0 && !n)
 		buf_consume(&out, out.n);
 	if (r == 0)
@@ -116,6 +124,7 @@ int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, stru
 {
 	struct buf out = BUF_INIT(COMPOSE_FILE_MAX);
 	_close_ int lock = -1, fd = -1;
+	struct logins logins = { 0 };
 	size_t n = 0;
 	int r;
 
@@ -123,7 +132,7 @@ int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, stru
 		return 0;
 	r = cred_lock(c, &lock, e);
 	if (r == 0)
-		r = compose(c, b, false, &out, &n, e);
+		r = compose(c, b, &logins, &out, &n, e);
 	if (r == 0 && !n)
 		buf_consume(&out, out.n);
 	if (r == 0 && !holds(given, &out)) {
@@ -131,6 +140,10 @@ int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, stru
 		if (r == 0)
 			r = door_credentials(d, b->name, fd, door_in_ms(PUSH_MS), e);
 	}
+	lock = fd_close(lock);
+	if (r == 0)
+		login_push(c, b, &logins);
+	compose_logins_done(&logins);
 	buf_done(&out);
 	return r;
 }

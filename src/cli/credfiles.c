@@ -57,9 +57,7 @@ static int read_one(struct cred_files *f, const char *path, struct err *e)
 	r = declare_parse("file", one->name, one->text, one->n, &f->declared.v[f->declared.n], e);
 	if (r < 0)
 		return err_ctx(e, "%.200s", path);
-	if (f->declared.v[f->declared.n++].files)
-		say("note: %s: credentialFile is not built yet in this bac: no file is made",
-		    one->name);
+	f->declared.n++;
 	return 0;
 }
 

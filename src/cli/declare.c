@@ -237,6 +237,41 @@ static int read_endpoint(const struct reader *r, const struct yaml *y, struct cr
 	return k < 0 ? k : add_use(r, y, host, u);
 }
 
+/* Made once, so that what cannot be made is refused here. */
+static int read_file(const struct reader *r, const struct yaml *y, const struct cred_use *u)
+{
+	static const char *const keys[] = { "path", "structure", "template", NULL };
+	const struct login_values v = { .access = u->placeholder2,
+					.refresh = u->placeholder,
+					.scopes = "" };
+	struct buf out = BUF_INIT(LOGIN_FILE_MAX);
+	struct login_file f = { 0 };
+	const char *path = NULL;
+	int k = yaml_keys(y, keys, "credentialFile", r->e);
+
+	if (k == 0)
+		k = need(r, y, "path", "credentialFile", &path);
+	if (k == 0)
+		k = yaml_text(y, "template", &f.template, r->e);
+	f.structure = yaml_get(y, "structure");
+	if (k == 0 && !f.template == !f.structure)
+		return FAULT(r, y, "credentialFile has 'structure' or 'template'");
+	if (k == 0 && f.structure)
+		k = yaml_want(f.structure, YAML_MAP, "structure", r->e);
+	if (k < 0)
+		return k;
+	k = login_file_path(path, &f.path, r->e);
+	if (k == 0)
+		k = login_file_make(&f, &v, &out, r->e);
+	buf_done(&out);
+	if (k < 0)
+		return err_ctx(r->e, "line %u", y->line);
+	r->one->file = f;
+	r->one->access = u->placeholder2;
+	r->one->refresh = u->placeholder;
+	return 0;
+}
+
 static int read_oauth(const struct reader *r, const struct yaml *y)
 {
 	static const char *const keys[] = { "tokenEndpoint",  "resourceHosts",
@@ -245,7 +280,7 @@ static int read_oauth(const struct reader *r, const struct yaml *y)
 					    "passthrough",    NULL };
 	static const char *const sentinel_keys[] = { "accessToken", "refreshToken", NULL };
 	struct cred_use u = { .kind = CRED_TOKEN };
-	const struct yaml *sentinels, *endpoint, *hosts;
+	const struct yaml *sentinels, *endpoint, *hosts, *file;
 	bool through = false;
 	int k = yaml_keys(y, keys, "oauth", r->e);
 
@@ -256,7 +291,7 @@ static int read_oauth(const struct reader *r, const struct yaml *y)
 	sentinels = yaml_get(y, "sentinels");
 	endpoint = yaml_get(y, "tokenEndpoint");
 	hosts = yaml_get(y, "resourceHosts");
-	r->d->files |= yaml_get(y, "credentialFile") != NULL;
+	file = yaml_get(y, "credentialFile");
 	if (through)
 		return FAULT(r, y, "passthrough: real tokens do not enter a sandbox");
 	if (!sentinels || !endpoint)
@@ -270,6 +305,8 @@ static int read_oauth(const struct reader *r, const struct yaml *y)
 		k = read_fields(r, yaml_get(y, "responseFields"), &u.fields);
 	if (k == 0)
 		k = read_endpoint(r, endpoint, &u);
+	if (k == 0 && file)
+		k = read_file(r, file, &u);
 	return k == 0 && hosts ? read_hosts(r, hosts, u.placeholder2) : k;
 }
 

@@ -2,7 +2,7 @@
 /* Which credentials a kit, or a file of --credentials, wants to use: the `credentials` list of a kit's specification, version 2.
  *
  * What is declared is a wish: each service at each host needs the user's approval (cli/approve.h) before anything is put on a request there. */
-#include "cli/yaml.h"
+#include "cli/login-file.h"
 #include "policy/cred.h"
 
 enum { DECLARE_MAX = 64, DECLARE_USES_MAX = 256 };
@@ -14,13 +14,14 @@ struct declared {
 	struct cred_use *
 		v; /* patterns: kind, resource (canonical), header, format, username, placeholders, path, fields */
 	size_t n;
+	struct login_file file;       /* of its oauth; path NULL: none */
+	const char *access, *refresh; /* the sentinels that are in the file */
 };
 
 struct declarations {
 	char *origin; /* "file:NAME", "kit:NAME" */
 	struct declared *v;
 	size_t n;
-	bool files;         /* it has a credentialFile, which is not built yet */
 	struct yaml source; /* that all borrows from */
 	char **texts;       /* and what was made of it */
 	size_t n_texts;

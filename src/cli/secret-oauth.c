@@ -2,13 +2,14 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/secret.h"
 #include "io/fd.h"
 #include "sys/dirs.h"
 
-enum { TOKENS_MAX = 64 * 1024 };
+enum { TOKENS_MAX = 64 * 1024, SCOPES_MAX = 2048, EXPIRES_MAX = 10 * 365 * 86400 };
 
 /* Where clients keep them, and under which names; the last two are what a token endpoint answers (RFC 6749 5.1), and what clients make of it. */
 static const struct {
@@ -25,7 +26,38 @@ static const struct {
 
 struct tokens {
 	const char *access, *refresh; /* of the JSON */
+	json_t *meta; /* "expires" (milliseconds since 1970) and "scopes" (a text), where they are known */
 };
+
+/* When the access token ends, and what it is for, as the two kinds of JSON say it. */
+static json_t *find_meta(const json_t *o)
+{
+	const json_int_t at = json_integer_value(json_object_get(o, "expiresAt")),
+			 in = json_integer_value(json_object_get(o, "expires_in"));
+	const json_t *scopes = json_object_get(o, "scopes"), *one;
+	const char *text = json_string_value(json_object_get(o, "scope"));
+	struct buf all = BUF_INIT(SCOPES_MAX);
+	json_t *meta = json_object();
+	size_t i;
+	int r = text ? buf_printf(&all, "%s", text) : 0;
+
+	json_array_foreach(scopes, i, one)
+	{
+		if (r == 0 && json_string_value(one))
+			r = buf_printf(&all, "%s%s", all.n ? " " : "", json_string_value(one));
+	}
+	if (at > 0)
+		r |= json_object_set_new(meta, "expires", json_integer(at));
+	else if (in > 0 && in <= EXPIRES_MAX)
+		r |= json_object_set_new(meta, "expires", json_integer((time(NULL) + in) * 1000));
+	if (r == 0 && all.n)
+		r = json_object_set_new(meta, "scopes", json_string(buf_str(&all)));
+	buf_done(&all);
+	if (r == 0)
+		return meta;
+	json_decref(meta);
+	return NULL;
+}
 
 static bool find_tokens(const json_t *j, const char *service, struct tokens *ret)
 {
@@ -38,8 +70,10 @@ static bool find_tokens(const json_t *j, const char *service, struct tokens *ret
 			continue;
 		ret->access = json_string_value(json_object_get(o, shapes[i].access));
 		ret->refresh = json_string_value(json_object_get(o, shapes[i].refresh));
-		if (ret->access && *ret->access)
+		if (ret->access && *ret->access) {
+			ret->meta = find_meta(o);
 			return true;
+		}
 	}
 	return false;
 }
@@ -86,9 +120,9 @@ static int read_stdin(json_t **ret, struct err *e)
 }
 
 static int put_token(struct secret *s, const char *service, const char *which, const char *value,
-		     struct err *e)
+		     char *meta, struct err *e)
 {
-	struct store_entry entry = { .how = STORE_VALUE };
+	struct store_entry entry = { .how = STORE_VALUE, .meta = meta };
 	char name[CRED_NAME_MAX + 16];
 
 	(void)snprintf(name, sizeof(name), "%.63s.%s", service, which);
@@ -97,14 +131,15 @@ static int put_token(struct secret *s, const char *service, const char *which, c
 
 static int put_both(struct secret *s, const char *service, const struct tokens *t, struct err *e)
 {
+	_free_ char *meta = t->meta ? json_dumps(t->meta, JSON_COMPACT) : strdup("{}");
 	char name[CRED_NAME_MAX + 16];
 	int r, there;
 
 	(void)snprintf(name, sizeof(name), "%.63s.access", service);
 	there = secret_find(s, "oauth", name) ? 1 : 0;
-	r = t->refresh && *t->refresh ? put_token(s, service, "refresh", t->refresh, e) : 0;
+	r = t->refresh && *t->refresh ? put_token(s, service, "refresh", t->refresh, NULL, e) : 0;
 	if (r == 0)
-		r = put_token(s, service, "access", t->access, e);
+		r = put_token(s, service, "access", t->access, meta, e);
 	if (r == 0 && !(t->refresh && *t->refresh))
 		say("note: there is no refresh token: when this one is over, set it again");
 	if (r == 0 && secret_find(s, "service", service))
@@ -138,6 +173,7 @@ int secret_set_oauth(struct secret *s, const char *service, struct err *e)
 	r = find_tokens(j, service, &t) ? put_both(s, service, &t, e)
 					: err_set(e, -EINVAL, "no access token is in %s",
 						  path ? path : "what stdin said");
+	json_decref(t.meta);
 	json_decref(j);
 	return r;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/login-push.h"
 #include "cli/secret.h"
 #include "policy/net.h"
 
@@ -240,5 +241,9 @@ int secret_run_set(void *opt, struct args *args, struct err *e)
 	if (!o->oauth)
 		return set_service(&s, name, e);
 	r = secret_set_oauth(&s, name, e);
-	return r >= 0 ? tell(&s, name, name, r, e) : r;
+	if (r >= 0)
+		r = tell(&s, name, name, r, e);
+	if (r >= 0)
+		login_push_new(&s.c, s.b.id[0] ? &s.b : NULL);
+	return r;
 }

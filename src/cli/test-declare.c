@@ -28,7 +28,10 @@ static const char whole[] =
 	"      tokenEndpoint: {host: auth.example, path: /oauth/token}\n"
 	"      resourceHosts: [api.example, '**.api.example']\n"
 	"      sentinels: {accessToken: access-sentinel, refreshToken: refresh-sentinel}\n"
-	"      responseFields: {expiresIn: lifetime}\n";
+	"      responseFields: {expiresIn: lifetime}\n"
+	"      credentialFile:\n"
+	"        path: ~/.login/auth.json\n"
+	"        structure: {token: '{{.AccessToken}}', until: '{{.ExpiresAt}}'}\n";
 
 static void taken(void)
 {
@@ -38,7 +41,9 @@ static void taken(void)
 
 	if (declare_parse("file", "a.yaml", whole, strlen(whole), &d, &e) < 0)
 		(void)fprintf(stderr, "%s\n", e.msg);
-	check(d.n == 2 && streq(d.origin, "file:a.yaml") && !d.files);
+	check(d.n == 2 && streq(d.origin, "file:a.yaml") && !d.v[0].file.path);
+	check(streq(d.v[1].file.path, ".login/auth.json") && d.v[1].file.structure &&
+	      streq(d.v[1].access, "access-sentinel") && streq(d.v[1].refresh, "refresh-sentinel"));
 	check(streq(d.v[0].service, "acme") && d.v[0].required && streq(d.v[0].env, "ACME_KEY"));
 	check(d.v[0].n == 4);
 	u = d.v[0].v;
@@ -59,6 +64,9 @@ static void taken(void)
 #define ITEM(rest)   "credentials:\n  - service: s\n" rest
 #define INJECT(rest) ITEM("    apiKey:\n      inject:\n        - {" rest "}\n")
 #define OAUTH(rest)  ITEM("    oauth: {" rest "}\n")
+#define LOGIN(rest) \
+	OAUTH("tokenEndpoint: {host: a.x, path: /p}, sentinels: {accessToken: access-sentinel, " \
+	      "refreshToken: refresh-sentinel}, credentialFile: {" rest "}")
 
 static void refused(void)
 {
@@ -92,6 +100,17 @@ static void refused(void)
 		{ INJECT("domain: a.x, scheme: basic, username: 'u:v'"), "line 5: username" },
 		{ OAUTH(""), "line 3: oauth needs 'tokenEndpoint'" },
 		{ OAUTH("passthrough: true"), "line 3: passthrough" },
+		{ LOGIN("template: a"), "line 3: credentialFile needs 'path'" },
+		{ LOGIN("path: ~/a"), "line 3: credentialFile has 'structure' or 'template'" },
+		{ LOGIN("path: ~/a, template: a, structure: {}"), "line 3: credentialFile has" },
+		{ LOGIN("path: ~/a, structure: a"), "line 3: structure is a map" },
+		{ LOGIN("path: /etc/a, template: a"), "line 3: path: a file below" },
+		{ LOGIN("path: ~/../a, template: a"), "line 3: path: no '.'" },
+		{ LOGIN("path: ~/a, template: '{{.Password}}'"),
+		  "line 3: '{{.Password}}' is no placeholder" },
+		{ LOGIN("path: ~/a, structure: {a: ['{{.Password}}']}"),
+		  "line 3: '{{.Password}}' is no placeholder" },
+		{ LOGIN("path: ~/a, mode: 0644"), "line 3: unknown key 'mode'" },
 		{ OAUTH("tokenEndpoint: {host: a.x, path: p}, sentinels: {accessToken: "
 			"access-token, refreshToken: refresh-token}"),
 		  "line 3: path 'p' is not" },

@@ -43,6 +43,14 @@ static bool on_oauth_env(struct service *s, char **w)
 	return true;
 }
 
+static bool on_oauth_file(struct service *s, char **w)
+{
+	s->file = w[1];
+	s->file_scopes = w[2];
+	s->file_text = w[3];
+	return true;
+}
+
 static bool on_header(struct service *s, char **w)
 {
 	struct cred_use *u = add(s->uses, &s->n_uses, CRED_HEADER, w[1]);
@@ -92,8 +100,13 @@ static const struct {
 	size_t n;
 	bool (*take)(struct service *s, char **w);
 } lines[] = {
-	{ "env", 2, on_env },     { "oauth-env", 2, on_oauth_env }, { "header", 4, on_header },
-	{ "basic", 3, on_basic }, { "oauth", 3, on_oauth },         { "token", 6, on_token },
+	{ "env", 2, on_env },
+	{ "oauth-env", 2, on_oauth_env },
+	{ "header", 4, on_header },
+	{ "basic", 3, on_basic },
+	{ "oauth", 3, on_oauth },
+	{ "token", 6, on_token },
+	{ "oauth-file", 4, on_oauth_file },
 };
 
 static int begin(struct services *ret, char *line, struct err *e)

@@ -9,6 +9,8 @@ struct service {
 	const char *envs[SERVICE_ENVS_MAX]; /* set to "proxy-managed" */
 	size_t n_envs;
 	const char *oauth_env; /* NULL: none */
+	const char *file, *file_scopes,
+		*file_text; /* where its client keeps a login (cli/login-file.h); NULL: none */
 	/* patterns: kind, resource, header, format, username, placeholders, path, fields; nothing else is set */
 	struct cred_use uses
 		[SERVICE_USES_MAX]; /* HEADER, BASIC; the first says how it is done at hosts that are added */

@@ -75,7 +75,7 @@ rules=api.anthropic.com,github.com,api.github.com,generativelanguage.googleapis.
 rules+=,api.test:80,other.test:80,other.test:443
 
 # ---- secrets: in files, so that no command line and no environment has one
-secrets=(anthropic anthropic2 openai github google npm grpc ws acme)
+secrets=(anthropic anthropic2 access refresh openai github google npm grpc ws acme)
 python3 - "${secrets[@]}" <<-'PYTHON'
 	import secrets, sys
 	for name in sys.argv[1:]:
@@ -99,6 +99,13 @@ shown() {
 anew() { : >"$world/seen"; }
 set_secret() { bac secret set --force "$1" <"keys/$2"; }
 set_custom() { bac secret set-custom --host "$1" --env "$2" <"keys/$3"; }
+set_login() {
+	python3 -c '
+import json
+access, refresh = (open(f"keys/{name}").read() for name in ("access", "refresh"))
+print(json.dumps({"access_token": access, "refresh_token": refresh, "expires_in": 3600, "scope": "user:inference"}))' |
+		bac secret set --force --oauth "$1"
+}
 pids() { # NAME: ours
 	python3 - "$E2E_RUN" "$1" <<-'PYTHON'
 		import os, sys
@@ -397,14 +404,23 @@ cat >acme.yaml <<-'YAML'
 	      inject:
 	        - {domain: acme.test, header: X-Api-Key, format: '%s'}
 	        - {domain: also.acme.test, header: X-Api-Key, format: '%s'}
+	  - service: openai
+	    oauth:
+	      tokenEndpoint: {host: acme.test, path: /token}
+	      sentinels: {accessToken: acme-oat-proxy-managed, refreshToken: acme-ort-proxy-managed}
+	      credentialFile: {path: ~/.acme/login, template: 'access={{.AccessToken}} for {{.Scopes}}'}
 YAML
 ok 'a secret that no service of ours has' set_secret acme acme
+ok 'a login in the place of a key: the key' bac secret rm --force openai
+ok 'the login' set_login openai
 run bac create --name y -m 512m --allow-network acme.test,also.acme.test --credentials acme.yaml --approve acme=also.acme.test shell </dev/null
 like 'a line at the start says what is not approved' "$err" 'acme\.test'
 anew
 run bac exec y curl -sS -i https://acme.test/echo
 like 'the request is refused: 403' "$out" '^HTTP/[0-9.]+ 403'
 like 'which says exactly this, and what a human may type' "$out" "acme.*approve"
+run bac exec y bash -c 'cat ~/.acme/login'
+is 'the file of a login, as it is declared' "$out" 'access=acme-oat-proxy-managed for user:inference'
 run bac exec y curl -sS https://also.acme.test/echo
 like 'what is approved goes through' "$out" '"h1"'
 is 'with its secret' "$(shown also.acme.test x-api-key %s acme)" '1 of 1'
@@ -474,6 +490,28 @@ is 'and no value' "$({ chain; command "$BAC" logs x; } | grep -c -F -f <(values)
 rm leak/flagged copied
 ok 'as it was' bac settings unset secrets.onLeak
 
+# ---- a login: the file of its client
+login_file() { run bac exec x bash -c 'cd ~/.claude && stat -c "%a %U" .credentials.json && cat .credentials.json'; }
+sentinels='"accessToken":"sk-ant-oat01-proxy-managed","refreshToken":"sk-ant-ort01-proxy-managed","expiresAt":[0-9]{13},"scopes":\["user:inference"\]'
+ok 'a key goes' bac secret rm --force anthropic
+ok 'a login comes, while it runs' set_login anthropic
+is 'without a warning' "$(grep -c warning <<<"$err")" 0
+login_file
+like 'its client finds a file, 0600, with what stands for the tokens' "$out" "^600 agent"$'\n'"\{\"claudeAiOauth\":\{$sentinels\}\}\$"
+anew
+client 'a request with it' '' '"h1"' 'curl -sS https://api.anthropic.com/echo -H "Authorization: Bearer sk-ant-oat01-proxy-managed"'
+shows 'the server was shown the token' '' api.anthropic.com authorization 'Bearer %s' access
+inside 'echo mine >~/.claude/.credentials.json'
+ok 'another login' set_login anthropic
+login_file
+like 'what somebody has written inside stays' "$out" $'\nmine$'
+inside 'ln -sf /tmp/elsewhere ~/.claude/.credentials.json'
+run set_login anthropic
+like 'no link is followed: a line of warning' "$rc $err" '^0 .*warning: the file of a login, ~/.claude/.credentials.json, .* a link is in the way'
+run inside 'ls /tmp/elsewhere ~/.claude/.login*'
+is 'and nothing is left' "$rc" 2
+inside 'rm -r ~/.claude'
+
 # ---- PX-11
 good=0
 for ((i = 0; i < boots; i++)); do
@@ -481,6 +519,9 @@ for ((i = 0; i < boots; i++)); do
 	run bac exec x curl -sS https://api.anthropic.com/echo && [[ $out == *'"h1"'* ]] && good=$((good + 1))
 done
 is "PX-11: the first command of $boots boots" "$good" "$boots"
+login_file
+like 'a start has written the file of the login' "$out" "^600 agent"$'\n'"\{\"claudeAiOauth\":\{$sentinels"
+ok 'a key again, which goes before the login' set_secret anthropic anthropic2
 
 # ---- and nowhere else: the secret, plain and as base64 at each of three places
 for url in /echo /key /download?100000; do inside "curl -sS -o /tmp/answer https://api.anthropic.com$url" >/dev/null 2>&1; done
