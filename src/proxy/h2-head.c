@@ -137,10 +137,11 @@ static void take_cookie(struct h2_stream *s, const char *v, size_t n)
 		fault_of(s, hfields_add(&s->head.fields, "cookie", 6, v, n));
 		return;
 	}
-	if (n > HTTP_HEAD_MAX || f->value_len > HTTP_HEAD_MAX) {
+	if (n > HTTP_HEAD_MAX || f->value_len > HTTP_HEAD_MAX || s->n_crumbs == H2_CRUMBS_MAX) {
 		fault_of(s, -E2BIG);
 		return;
 	}
+	s->n_crumbs++;
 	all = malloc(f->value_len + 2 + n);
 	if (!all) {
 		fault_of(s, -ENOMEM);

@@ -28,7 +28,8 @@ enum {
 	H2_FLOOD_MS = 10 * 1000,
 	H2_RESETS_MAX = 200,
 	H2_IDLE_FRAMES_MAX = 2000,
-	H2_QUEUE_MAX = 1000,     /* frames that wait for a peer that does not read */
+	H2_CRUMBS_MAX = 256, /* a byte of HPACK may be one, and each is a copy of those before */
+	H2_QUEUE_MAX = 1000, /* frames that wait for a peer that does not read */
 	H2_START_MS = 10 * 1000, /* until the peer's SETTINGS */
 	H2_HEAD_MS = 60 * 1000,  /* for one block of headers */
 	H2_IDLE_MS = 10 * 60 * 1000,
@@ -51,6 +52,7 @@ struct h2_stream {
 	bool has_host, has_scheme, head_done;
 	uint16_t fault; /* why the head cannot be taken, as a status; 0: it can */
 	const char *why;
+	uint16_t n_crumbs; /* of its Cookie field */
 	struct hfields trailers;
 	struct buf in;
 	bool in_end, in_told, delivering, resumed;

@@ -457,6 +457,7 @@ ROWS = [
     ("8.2", "a field that looks like Transfer-Encoding", START + get(1, ("transfer_encoding", "x")), status(1, 400)),
     ("8.2", "TE trailers", START + get(1, ("te", "trailers")), status(1, 200)),
     ("8.2.3", "crumbs of a cookie", START + get(1, ("cookie", "a=1"), ("cookie", "b=2")), status(1, 200)),
+    ("8.2.3", "hundreds of crumbs", START + get(1, *[("cookie", "a=1")] * 300), status(1, 431)),
     ("8.3", "an unknown pseudo field", START + get(1, (":x", "y")), reset(1, PROTOCOL)),
     ("8.3", "a pseudo field of answers", START + get(1, (":status", "200")), reset(1, PROTOCOL)),
     ("8.3", "a pseudo field behind others",
