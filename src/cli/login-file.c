@@ -183,7 +183,7 @@ static json_t *value(const char *text, const struct login_values *v, struct err 
 	return j;
 }
 
-/* As deep as YAML may be. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
 static json_t *node(const struct yaml *y, const struct login_values *v, struct err *e)
 {
 	json_t *j, *part;

@@ -120,9 +120,9 @@ static int read_stdin(json_t **ret, struct err *e)
 }
 
 static int put_token(struct secret *s, const char *service, const char *which, const char *value,
-		     char *meta, struct err *e)
+		     char **meta, struct err *e)
 {
-	struct store_entry entry = { .how = STORE_VALUE, .meta = meta };
+	struct store_entry entry = { .how = STORE_VALUE, .meta = meta ? *meta : NULL };
 	char name[CRED_NAME_MAX + 16];
 
 	(void)snprintf(name, sizeof(name), "%.63s.%s", service, which);
@@ -139,7 +139,7 @@ static int put_both(struct secret *s, const char *service, const struct tokens *
 	there = secret_find(s, "oauth", name) ? 1 : 0;
 	r = t->refresh && *t->refresh ? put_token(s, service, "refresh", t->refresh, NULL, e) : 0;
 	if (r == 0)
-		r = put_token(s, service, "access", t->access, meta, e);
+		r = put_token(s, service, "access", t->access, &meta, e);
 	if (r == 0 && !(t->refresh && *t->refresh))
 		say("note: there is no refresh token: when this one is over, set it again");
 	if (r == 0 && secret_find(s, "service", service))
