@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/yaml.h"
+#include "kit/yaml.h"
 #include "base/buf.h"
 #include "io/fd.h"
 #include "policy/net.h"

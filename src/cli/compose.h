@@ -3,7 +3,7 @@
  * sandbox's files declare, and what was approved. */
 #include "cli/approve.h"
 #include "cli/ctx.h"
-#include "cli/declare.h"
+#include "kit/declare.h"
 #include "policy/service.h"
 #include "secrets/store.h"
 
@@ -49,7 +49,7 @@ void compose_declared_done(struct compose_declared *d);
 int compose_keep_file(struct ctx *c, const char *id, const char *name, const char *text, size_t n,
 		      struct err *e) _must_check_;
 
-/* ---- the files in which clients keep logins (cli/login-file.h), for a sandbox ---- */
+/* ---- the files in which clients keep logins (kit/login-file.h), for a sandbox ---- */
 enum { LOGINS_MAX = 32 };
 
 struct logins {

@@ -1,7 +1,7 @@
 /* Any text as declarations and as approvals. */
 #include "base/check.h"
 #include "cli/approve.h"
-#include "cli/declare.h"
+#include "kit/declare.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "cli/approve.h"
-#include "cli/declare.h"
+#include "kit/declare.h"
 #include "io/fd.h"
 #include "sys/dirs.h"
 

@@ -10,7 +10,7 @@ struct service {
 	size_t n_envs;
 	const char *oauth_env; /* NULL: none */
 	const char *file, *file_scopes,
-		*file_text; /* where its client keeps a login (cli/login-file.h); NULL: none */
+		*file_text; /* where its client keeps a login (kit/login-file.h); NULL: none */
 	/* patterns: kind, resource, header, format, username, placeholders, path, fields; nothing else is set */
 	struct cred_use uses
 		[SERVICE_USES_MAX]; /* HEADER, BASIC; the first says how it is done at hosts that are added */

@@ -1,4 +1,4 @@
-#include "cli/yaml.h"
+#include "kit/yaml.h"
 
 #include <libfyaml.h>
 

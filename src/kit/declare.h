@@ -2,7 +2,7 @@
 /* Which credentials a kit, or a file of --credentials, wants to use: the `credentials` list of a kit's specification, version 2.
  *
  * What is declared is a wish: each service at each host needs the user's approval (cli/approve.h) before anything is put on a request there. */
-#include "cli/login-file.h"
+#include "kit/login-file.h"
 #include "policy/cred.h"
 
 enum { DECLARE_MAX = 64, DECLARE_USES_MAX = 256 };

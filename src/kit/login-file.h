@@ -5,7 +5,7 @@
  * ExpiresAt (milliseconds since 1970), Scopes (separated by spaces), ScopesJSON (a JSON list). A value of a structure that is nothing but ExpiresAt becomes
  * a number, nothing but Scopes a list; true, false, null and whole numbers are what they look like. */
 #include "base/buf.h"
-#include "cli/yaml.h"
+#include "kit/yaml.h"
 
 enum { LOGIN_FILE_MAX = 16 * 1024, LOGIN_PATH_MAX = 255 };
 

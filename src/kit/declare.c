@@ -1,4 +1,4 @@
-#include "cli/declare.h"
+#include "kit/declare.h"
 
 #include <stdio.h>
 

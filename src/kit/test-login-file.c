@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/check.h"
-#include "cli/login-file.h"
+#include "kit/login-file.h"
 #include "policy/service.h"
 
 static const struct login_values values = { .access = "access-\"sentinel",

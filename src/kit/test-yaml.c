@@ -1,6 +1,6 @@
 /* YAML: what is taken, and with which line the rest is refused. */
 #include "base/check.h"
-#include "cli/yaml.h"
+#include "kit/yaml.h"
 
 static int parse(const char *text, struct yaml *y, struct err *e)
 {

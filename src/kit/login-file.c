@@ -1,4 +1,4 @@
-#include "cli/login-file.h"
+#include "kit/login-file.h"
 
 #include <jansson.h>
 #include <stdio.h>
