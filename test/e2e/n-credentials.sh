@@ -29,6 +29,7 @@ run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
 	skip_all "no template in the cache: run 'bac template build'"
 [ -w /dev/net/tun ] && [ -r /dev/net/tun ] || skip_all "/dev/net/tun may not be opened: sudo chmod 0666 /dev/net/tun"
+ulimit -c unlimited 2>/dev/null || : # so that a core dump would be left
 size=${LARGE:-$((1 << 28))} boots=3
 [ -z "${BENCH-}" ] || { size=${LARGE:-$((5 << 30))}; boots=50; }
 
@@ -512,6 +513,33 @@ like 'no link is followed: a line of warning' "$rc $err" '^0 .*warning: the file
 run inside 'ls /tmp/elsewhere ~/.claude/.login*'
 is 'and nothing is left' "$rc" 2
 inside 'rm -r ~/.claude'
+
+# ---- a part dies: the next request is served, with the secret, by its successor
+# reborn NAME SIGNAL PROGRAM: a request meanwhile waits or fails, and is not let out bare
+reborn() {
+	local before now
+	before=$(pids "$3")
+	like "$1: it runs" "$before" '^[0-9]+$'
+	anew
+	kill "-$2" "$before"
+	for ((i = 0; i < 60; i++)); do
+		run inside 'curl -sS --max-time 20 https://api.anthropic.com/echo'
+		[[ $out == *'"h1"'* ]] && break
+	done
+	like "$1: a request with the secret" "$out" '"h1"'
+	shows "$1: and none without it" '' api.anthropic.com x-api-key %s anthropic2
+	now=$(pids "$3")
+	like "$1: by another" "$now" '^[0-9]+$'
+	unlike "$1: which has taken its place" "$now" "^$before\$"
+}
+ok 'a key again, which goes before the login' set_secret anthropic anthropic2
+reborn 'the keeper is killed' KILL bac-keeper
+reborn 'the keeper hangs' STOP bac-keeper
+reborn 'what opens the store is killed' KILL bac-fetch
+reborn 'the proxy is killed' KILL bac-proxy
+for name in keeper fetch proxy; do reborn "bac-$name aborts" ABRT "bac-$name"; done
+is 'and no core dump is left' "$(find . "$XDG_STATE_HOME" "$XDG_RUNTIME_DIR" "$XDG_DATA_HOME" -name 'core*' -type f)" ''
+ok 'and goes' bac secret rm --force anthropic
 
 # ---- PX-11
 good=0
