@@ -29,3 +29,24 @@ void wr_str(struct wr *w, const char *s)
 	wr_be32(w, (uint32_t)len);
 	wr_bytes(w, s ? s : "", len + 1);
 }
+
+void wr_text(struct wr *w, const char *s, size_t max)
+{
+	if (s && strlen(s) > max)
+		w->bad = true;
+	else
+		wr_str(w, s);
+}
+
+void wr_cut(struct wr *w, const char *s, size_t max)
+{
+	size_t len = s ? strlen(s) : 0;
+
+	if (len > max)
+		for (len = max; len && len + 3 > max && ((unsigned char)s[len] & 0xc0) == 0x80;
+		     len--)
+			;
+	wr_be32(w, (uint32_t)len);
+	wr_bytes(w, s, len);
+	wr_u8(w, 0);
+}

@@ -134,6 +134,11 @@ static inline void wr_be64(struct wr *w, uint64_t v)
 
 /* The counterpart of rd_str(); NULL is written as the empty text. */
 void wr_str(struct wr *w, const char *s);
+/* The same for a text of at most max bytes: what rd_str(max) would not take is not written, and the writer is bad. */
+void wr_text(struct wr *w, const char *s, size_t max);
+/* And for people: no more than max bytes of it, cut on a character's border (UTF-8), so that a long name
+ * cannot keep a message from them. */
+void wr_cut(struct wr *w, const char *s, size_t max);
 
 static inline bool wr_ok(const struct wr *w)
 {

@@ -112,11 +112,44 @@ static void full_writer(void)
 	check(!wr_room(&w, SIZE_MAX)); /* compared by subtraction */
 }
 
+/* What a reader takes of it. */
+static bool cut_to(const char *s, size_t max, const char *want)
+{
+	uint8_t b[64];
+	struct wr w = wr_init(b, sizeof(b));
+	struct rd r;
+
+	wr_cut(&w, s, max);
+	r = rd_init(b, w.n);
+	return wr_ok(&w) && streq(rd_str(&r, max), want) && rd_done(&r);
+}
+
+static void limits(void)
+{
+	uint8_t b[16];
+	struct wr w = wr_init(b, sizeof(b));
+
+	wr_text(&w, "abc", 3);
+	wr_text(&w, NULL, 0);
+	check(wr_ok(&w) && w.n == 13);
+	w = wr_init(b, sizeof(b));
+	wr_text(&w, "abcd", 3);
+	check(!wr_ok(&w));
+	check(cut_to("abcd", 3, "abc") && cut_to("abc", 3, "abc") && cut_to(NULL, 3, "") &&
+	      cut_to("abc", 0, ""));
+	check(cut_to("a\303\251b", 2, "a") &&
+	      cut_to("a\303\251b", 3, "a\303\251")); /* not in the middle of a character */
+	check(cut_to("a\360\237\230\200", 4, "a") && cut_to("\360\237\230\200", 2, ""));
+	check(cut_to("\200\200\200\200\200\200\200\200", 6,
+		     "\200\200\200")); /* is none: little is lost */
+}
+
 int main(void)
 {
 	round_trip();
 	short_input();
 	texts();
 	full_writer();
+	limits();
 	return 0;
 }

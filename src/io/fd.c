@@ -231,3 +231,29 @@ uint64_t fd_real_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }
+
+int fd_read_mem(int fd, size_t max, char **ret, size_t *ret_n)
+{
+	_free_ char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size < 0 || (size_t)st.st_size > max)
+		return -E2BIG;
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return -ENOMEM;
+	while (n < (size_t)st.st_size) {
+		ssize_t got = pread(fd, text + n, (size_t)st.st_size - n, (off_t)n);
+
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		n += (size_t)got;
+	}
+	text[n] = '\0';
+	*ret = take_ptr(text);
+	*ret_n = n;
+	return 0;
+}

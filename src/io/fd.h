@@ -39,6 +39,10 @@ ssize_t fd_receive_with(int sock, void *p, size_t n, int flags, int *ret_fd) _mu
  * *ret_len if that is not NULL. 0, -EFBIG, -ENOMEM or -errno. */
 int fd_read_file(int dir, const char *path, size_t max, char **ret, size_t *ret_len) _must_check_;
 
+/* The same for a file that is open, and was handed over (a memory file): from its start, wherever its offset is. 0, -E2BIG, -ENOMEM, -EIO
+ * if it shrinks meanwhile, or -errno. */
+int fd_read_mem(int fd, size_t max, char **ret, size_t *ret_n) _must_check_;
+
 /* Make path hold these bytes, or leave it as it was: written beside it, synced, renamed over it. 0
  * or -errno. */
 int fd_replace_file(int dir, const char *path, mode_t mode, const void *p, size_t n) _must_check_;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -163,6 +164,21 @@ static void beside(void)
 	check(close(s[1]) == 0 && close(p[0]) == 0);
 }
 
+static void memory_files(void)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	char *p;
+	size_t n;
+
+	check(fd >= 0 && fd_read_mem(fd, 8, &p, &n) == 0 && n == 0 && !*p);
+	free(p);
+	check(fd_write_all(fd, "12345678", 8) == 0);
+	check(fd_read_mem(fd, 8, &p, &n) == 0 && n == 8 && streq(p, "12345678"));
+	free(p);
+	check(fd_read_mem(fd, 7, &p, &n) == -E2BIG);
+	check(close(fd) == 0 && fd_read_mem(fd, 8, &p, &n) == -EBADF);
+}
+
 int main(void)
 {
 	char top[] = "/tmp/test-fd-XXXXXX";
@@ -178,5 +194,6 @@ int main(void)
 	files(dir);
 	failed_replace(dir);
 	check(close(dir) == 0 && rmdir(top) == 0); /* and so it is empty */
+	memory_files();
 	return 0;
 }

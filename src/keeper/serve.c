@@ -126,32 +126,6 @@ static bool take_fetch(struct keeper *k)
 
 /* ---- orders ---- */
 
-static int read_text(int fd, size_t max, char **ret, size_t *ret_n)
-{
-	_free_ char *text = NULL;
-	struct stat st;
-	size_t n = 0;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < 0 || (size_t)st.st_size > max)
-		return -E2BIG;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (n < (size_t)st.st_size) {
-		ssize_t got = pread(fd, text + n, (size_t)st.st_size - n, (off_t)n);
-
-		if (got <= 0)
-			return got < 0 ? -errno : -EIO;
-		n += (size_t)got;
-	}
-	text[n] = '\0';
-	*ret = take_ptr(text);
-	*ret_n = n;
-	return 0;
-}
-
 static int tell_ca(struct keeper *k)
 {
 	const struct keeper_msg m = { .type = KEEPER_CA, .text = ca_pem(k->ca) };
@@ -189,7 +163,7 @@ static int parse_cred(int fd, struct cred_set **ret, struct err *e)
 {
 	_free_ char *text = NULL;
 	size_t n = 0, n_text = 0;
-	int r = read_text(fd, CRED_FILE_MAX, &text, &n);
+	int r = fd_read_mem(fd, CRED_FILE_MAX, &text, &n);
 
 	if (r < 0)
 		return err_errno(e, r, "cannot read the credentials");
@@ -204,7 +178,7 @@ static int parse_net(int fd, struct net_policy **ret, struct err *e)
 {
 	_free_ char *text = NULL;
 	size_t n = 0;
-	int r = read_text(fd, NET_TEXT_MAX, &text, &n);
+	int r = fd_read_mem(fd, NET_TEXT_MAX, &text, &n);
 
 	return r < 0 ? err_errno(e, r, "cannot read the network policy")
 		     : net_text_parse(text, n, ret, e);

@@ -42,32 +42,6 @@ void control_say(struct proxy *p, const char *fmt, ...)
 	(void)tell(&m); /* a supervisor that does not read is not waited for */
 }
 
-/* A memory file of at most max bytes. */
-static int read_text(int fd, off_t max, char **ret, size_t *ret_n)
-{
-	_free_ char *text = NULL;
-	struct stat st;
-	size_t n = 0;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_size < 0 || st.st_size > max)
-		return -E2BIG;
-	text = malloc((size_t)st.st_size + 1);
-	if (!text)
-		return -ENOMEM;
-	while (n < (size_t)st.st_size) {
-		ssize_t k = pread(fd, text + n, (size_t)st.st_size - n, (off_t)n);
-
-		if (k <= 0)
-			return k < 0 ? -errno : -EIO;
-		n += (size_t)k;
-	}
-	*ret = take_ptr(text);
-	*ret_n = n;
-	return 0;
-}
-
 static int on_policy(struct proxy *p, const struct proxy_msg *m, int fd)
 {
 	_free_ char *text = NULL;
@@ -77,7 +51,7 @@ static int on_policy(struct proxy *p, const struct proxy_msg *m, int fd)
 	size_t n = 0;
 	int r;
 
-	r = read_text(fd, NET_TEXT_MAX, &text, &n);
+	r = fd_read_mem(fd, NET_TEXT_MAX, &text, &n);
 	if (r < 0)
 		(void)err_errno(&e, r, "cannot read the network policy");
 	else
@@ -98,7 +72,7 @@ static int parse_credentials(int fd, struct cred_set **ret, struct err *e)
 {
 	_free_ char *text = NULL;
 	size_t n = 0;
-	int r = read_text(fd, FILE_MAX, &text, &n);
+	int r = fd_read_mem(fd, FILE_MAX, &text, &n);
 
 	if (r < 0)
 		return err_errno(e, r, "cannot read the credentials");

@@ -59,7 +59,7 @@ static int read_cred(struct sup *s)
 	struct wire_env env = { 0 };
 	char *text = NULL;
 	size_t len = 0;
-	int r = need_read(n->cred.fd, CRED_MAX, &text, &len);
+	int r = fd_read_mem(n->cred.fd, CRED_MAX, &text, &len);
 
 	if (r < 0)
 		return r;
@@ -80,7 +80,7 @@ static int read_policy(struct sup *s)
 {
 	_free_ char *text = NULL;
 	size_t len = 0;
-	int r = need_read(s->net->policy.fd, POLICY_MAX, &text, &len);
+	int r = fd_read_mem(s->net->policy.fd, POLICY_MAX, &text, &len);
 
 	if (r == 0)
 		s->net->needed = s->net->needed || need_net(text, len);

@@ -11,6 +11,3 @@ bool need_net(const char *p, size_t n);
 /* The lines "env NAME=value" behind the credentials. What is no such line, or one too many, is left out. The texts are borrowed from p, which is written to.
  * 0, -ENOMEM. The array: wire_env_done(). */
 int need_env(char *p, size_t n, struct wire_env *ret) _must_check_;
-
-/* All of a memory file, with a NUL behind it; *ret is on the heap. 0, -E2BIG, -ENOMEM, -errno. */
-int need_read(int fd, size_t max, char **ret, size_t *ret_n) _must_check_;

@@ -66,26 +66,10 @@ static void many(void)
 	buf_done(&b);
 }
 
-static void files(void)
-{
-	int fd = memfd_create("test", MFD_CLOEXEC);
-	char *p;
-	size_t n;
-
-	check(fd >= 0 && need_read(fd, 8, &p, &n) == 0 && n == 0 && !*p);
-	free(p);
-	check(fd_write_all(fd, "12345678", 8) == 0);
-	check(need_read(fd, 8, &p, &n) == 0 && n == 8 && streq(p, "12345678"));
-	free(p);
-	check(need_read(fd, 7, &p, &n) == -E2BIG);
-	check(close(fd) == 0 && need_read(fd, 8, &p, &n) == -EBADF);
-}
-
 int main(void)
 {
 	needs();
 	environments();
 	many();
-	files();
 	return 0;
 }

@@ -15,19 +15,6 @@ static int framed(struct buf *out, enum wire_type type, const struct wr *w)
 	return wr_ok(w) ? wire_frame_add(out, 0, type, 0, w->p, w->n) : -ENOBUFS;
 }
 
-/* A text that is known to be short, or is cut on a character's border. */
-static void put_text(struct wr *w, const char *s, size_t max)
-{
-	size_t len = s ? strlen(s) : 0;
-
-	if (len > max)
-		for (len = max; len && ((unsigned char)s[len] & 0xc0) == 0x80;)
-			len--;
-	wr_be32(w, (uint32_t)len);
-	wr_bytes(w, s, len);
-	wr_u8(w, 0);
-}
-
 int wire_door_add(struct buf *out, const char *id)
 {
 	uint8_t b[128];
@@ -67,7 +54,7 @@ int wire_status_add(struct buf *out, const struct wire_status *m)
 	wr_be64(&w, m->started_ns);
 	wr_be64(&w, m->boot_ns);
 	wr_be32(&w, m->qemu_pid);
-	put_text(&w, m->remark, WIRE_TEXT_MAX);
+	wr_cut(&w, m->remark, WIRE_TEXT_MAX);
 	return framed(out, WIRE_STATUS_IS, &w);
 }
 
@@ -122,7 +109,7 @@ int wire_failed_add(struct buf *out, const struct wire_failed *m)
 	struct wr w = wr_init(b, sizeof(b));
 
 	wr_be32(&w, m->code);
-	put_text(&w, m->text, WIRE_TEXT_MAX);
+	wr_cut(&w, m->text, WIRE_TEXT_MAX);
 	return framed(out, WIRE_FAILED, &w);
 }
 
@@ -151,8 +138,8 @@ int wire_job_add(struct buf *out, const struct wire_job *m)
 	wr_u8(&w, 0);
 	wr_be64(&w, m->started_ns);
 	wr_be64(&w, m->ended_ns);
-	put_text(&w, m->command, DOOR_COMMAND_MAX);
-	put_text(&w, m->user, WIRE_USER_MAX);
+	wr_cut(&w, m->command, DOOR_COMMAND_MAX);
+	wr_cut(&w, m->user, WIRE_USER_MAX);
 	return framed(out, WIRE_JOB, &w);
 }
 

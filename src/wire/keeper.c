@@ -56,24 +56,6 @@ static size_t bytes_max(char field)
 	}
 }
 
-/* What the parser would not take is not written. */
-static void put_text(struct wr *w, const char *s, size_t max)
-{
-	if (s && strlen(s) > max)
-		w->bad = true;
-	else
-		wr_str(w, s);
-}
-
-static void put_cut(struct wr *w, const char *s)
-{
-	size_t len = s ? strnlen(s, KEEPER_TEXT_MAX) : 0;
-
-	wr_be32(w, (uint32_t)len);
-	wr_bytes(w, s, len);
-	wr_u8(w, 0);
-}
-
 static void put_bytes(struct wr *w, struct keeper_bytes b, size_t max)
 {
 	if (b.n > max)
@@ -96,19 +78,19 @@ static void put_field(struct wr *w, const struct keeper_msg *m, char field)
 		wr_be32(w, m->number);
 		break;
 	case 't':
-		put_text(w, m->text, KEEPER_TEXT_MAX);
+		wr_text(w, m->text, KEEPER_TEXT_MAX);
 		break;
 	case 'T':
-		put_text(w, m->text2, KEEPER_TEXT_MAX);
+		wr_text(w, m->text2, KEEPER_TEXT_MAX);
 		break;
 	case 'U':
-		put_text(w, m->text3, KEEPER_TEXT_MAX);
+		wr_text(w, m->text3, KEEPER_TEXT_MAX);
 		break;
 	case 'P':
-		put_text(w, m->text, KEEPER_PEM_MAX);
+		wr_text(w, m->text, KEEPER_PEM_MAX);
 		break;
 	case 'c':
-		put_cut(w, m->text);
+		wr_cut(w, m->text, KEEPER_TEXT_MAX);
 		break;
 	case 'p':
 		wr_be16(w, m->port);

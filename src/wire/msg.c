@@ -22,33 +22,6 @@ static struct rd reader(const struct wire_frame *f)
 	return rd_init(f->data, f->len);
 }
 
-/* A text for people, cut at max bytes on a character's border. */
-static void put_cut(struct wr *w, const char *s, size_t max)
-{
-	char cut[WIRE_TEXT_MAX + 1];
-	size_t len = s ? strlen(s) : 0;
-
-	if (len <= max) {
-		wr_str(w, s);
-		return;
-	}
-	len = max;
-	while (len && ((unsigned char)s[len] & 0xc0) == 0x80)
-		len--;
-	memcpy(cut, s, len);
-	cut[len] = '\0';
-	wr_str(w, cut);
-}
-
-/* A text that the parser would refuse is refused here, before the peer ends the conversation. */
-static void put_max(struct wr *w, const char *s, size_t max)
-{
-	if (s && strlen(s) > max)
-		w->bad = true;
-	else
-		wr_str(w, s);
-}
-
 int wire_hello_add(struct buf *out, const struct wire_hello *m)
 {
 	uint8_t b[512];
@@ -58,7 +31,7 @@ int wire_hello_add(struct buf *out, const struct wire_hello *m)
 	wr_be16(&w, m->version);
 	wr_be16(&w, 0);
 	wr_be64(&w, m->boot_ns);
-	put_cut(&w, m->release, WIRE_RELEASE_MAX);
+	wr_cut(&w, m->release, WIRE_RELEASE_MAX);
 	return framed(out, 0, WIRE_HELLO, &w);
 }
 
@@ -85,8 +58,8 @@ int wire_config_add(struct buf *out, const struct wire_config *m)
 	struct wr w = wr_init(b, sizeof(b));
 
 	wr_be64(&w, m->realtime_ns);
-	put_max(&w, m->hostname, WIRE_NAME_MAX);
-	put_max(&w, m->workdir, WIRE_PATH_MAX);
+	wr_text(&w, m->hostname, WIRE_NAME_MAX);
+	wr_text(&w, m->workdir, WIRE_PATH_MAX);
 	return framed(out, 0, WIRE_CONFIG, &w);
 }
 
@@ -113,8 +86,8 @@ int wire_mount_add(struct buf *out, enum wire_type type, const struct wire_mount
 	wr_u8(&w, m->flags);
 	wr_u8(&w, 0);
 	wr_be16(&w, 0);
-	put_max(&w, m->path, WIRE_PATH_MAX);
-	put_max(&w, m->alias, WIRE_PATH_MAX);
+	wr_text(&w, m->path, WIRE_PATH_MAX);
+	wr_text(&w, m->alias, WIRE_PATH_MAX);
 	return framed(out, 0, type, &w);
 }
 
@@ -144,7 +117,7 @@ int wire_mounted_add(struct buf *out, const struct wire_mounted *m)
 
 	wr_be32(&w, m->id);
 	wr_be32(&w, m->code);
-	put_cut(&w, m->text, WIRE_TEXT_MAX);
+	wr_cut(&w, m->text, WIRE_TEXT_MAX);
 	return framed(out, 0, WIRE_MOUNTED, &w);
 }
 
@@ -171,7 +144,7 @@ int wire_changed_add(struct buf *out, const struct wire_changed *m)
 	wr_u8(&w, m->kind);
 	wr_u8(&w, m->dir);
 	wr_be16(&w, 0);
-	put_max(&w, m->path, WIRE_PATH_MAX);
+	wr_text(&w, m->path, WIRE_PATH_MAX);
 	return framed(out, 0, WIRE_CHANGED, &w);
 }
 
@@ -237,7 +210,7 @@ int wire_text_add(struct buf *out, uint32_t stream, enum wire_type type, const c
 	uint8_t b[WIRE_TEXT_MAX + 8];
 	struct wr w = wr_init(b, sizeof(b));
 
-	put_cut(&w, s, type == WIRE_FAIL ? WIRE_TEXT_MAX : ID_MAX);
+	wr_cut(&w, s, type == WIRE_FAIL ? WIRE_TEXT_MAX : ID_MAX);
 	return framed(out, stream, type, &w);
 }
 
@@ -265,7 +238,7 @@ static void put_list(struct wr *w, const char **v, uint32_t n, uint32_t max)
 	if (n > max)
 		w->bad = true;
 	for (i = 0; i < n && !w->bad; i++)
-		put_max(w, v[i], WIRE_ARG_LEN_MAX);
+		wr_text(w, v[i], WIRE_ARG_LEN_MAX);
 }
 
 static size_t list_size(const char **v, uint32_t n)
@@ -295,8 +268,8 @@ int wire_exec_put(struct buf *out, const struct wire_exec *m)
 	wr_be16(&w, m->rows);
 	wr_be16(&w, m->cols);
 	wr_be32(&w, m->timeout_ms);
-	put_max(&w, m->user, WIRE_USER_MAX);
-	put_max(&w, m->cwd, WIRE_PATH_MAX);
+	wr_text(&w, m->user, WIRE_USER_MAX);
+	wr_text(&w, m->cwd, WIRE_PATH_MAX);
 	put_list(&w, m->argv, m->argc, WIRE_ARGS_MAX);
 	put_list(&w, m->env, m->envc, WIRE_ENV_MAX);
 	if (!wr_ok(&w))
@@ -378,7 +351,7 @@ int wire_trust_add(struct buf *out, const char *pem)
 	uint8_t b[WIRE_PEM_MAX + 8];
 	struct wr w = wr_init(b, sizeof(b));
 
-	put_max(&w, pem, WIRE_PEM_MAX);
+	wr_text(&w, pem, WIRE_PEM_MAX);
 	return framed(out, 0, WIRE_TRUST, &w);
 }
 
@@ -445,9 +418,9 @@ int wire_copy_add(struct buf *out, uint32_t stream, enum wire_type type, const s
 	struct wr w = wr_init(b, sizeof(b));
 
 	wr_be16(&w, m->flags);
-	put_max(&w, m->path, WIRE_PATH_MAX);
-	put_max(&w, m->name, WIRE_PATH_MAX);
-	put_max(&w, m->user, WIRE_USER_MAX);
+	wr_text(&w, m->path, WIRE_PATH_MAX);
+	wr_text(&w, m->name, WIRE_PATH_MAX);
+	wr_text(&w, m->user, WIRE_USER_MAX);
 	return framed(out, stream, type, &w);
 }
 
@@ -476,7 +449,7 @@ int wire_exit_add(struct buf *out, uint32_t stream, const struct wire_exit *m)
 	wr_u8(&w, m->how);
 	wr_u8(&w, m->code);
 	wr_be16(&w, 0);
-	put_cut(&w, m->text, WIRE_TEXT_MAX);
+	wr_cut(&w, m->text, WIRE_TEXT_MAX);
 	return framed(out, stream, WIRE_EXIT, &w);
 }
 

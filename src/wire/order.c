@@ -1,15 +1,6 @@
 /* Orders: fields in the order of one table. */
 #include "wire/order.h"
 
-/* What the parser would not take is not written. */
-static void put_text(struct wr *w, const char *s)
-{
-	if (s && strlen(s) > WIRE_PATH_MAX)
-		w->bad = true;
-	else
-		wr_str(w, s);
-}
-
 static void put_list(struct wr *w, const char *const *list, uint32_t n)
 {
 	uint32_t i;
@@ -18,7 +9,7 @@ static void put_list(struct wr *w, const char *const *list, uint32_t n)
 	if (n > ORDER_LIST_MAX)
 		w->bad = true;
 	for (i = 0; i < n && !w->bad; i++)
-		put_text(w, list[i]);
+		wr_text(w, list[i], WIRE_PATH_MAX);
 }
 
 int wire_order_put(struct buf *out, const struct wire_order *m)
@@ -31,7 +22,7 @@ int wire_order_put(struct buf *out, const struct wire_order *m)
 		return -ENOMEM;
 	w = wr_init(to, max);
 	wr_be32(&w, ORDER_MAGIC);
-#define X(n) put_text(&w, m->n);
+#define X(n) wr_text(&w, m->n, WIRE_PATH_MAX);
 	ORDER_TEXTS(X)
 #undef X
 #define X(n) wr_be64(&w, m->n);

@@ -19,30 +19,11 @@ static const struct type *type_find(uint8_t num)
 	return NULL;
 }
 
-/* What the parser would not take is not written. */
-static void put_text(struct wr *w, const char *s, size_t max)
-{
-	if (s && strlen(s) > max)
-		w->bad = true;
-	else
-		wr_str(w, s);
-}
-
-/* For people: cut. */
-static void put_cut(struct wr *w, const char *s)
-{
-	size_t len = s ? strnlen(s, PROXY_TEXT_MAX) : 0;
-
-	wr_be32(w, (uint32_t)len);
-	wr_bytes(w, s, len);
-	wr_u8(w, 0);
-}
-
 static void put_config(struct wr *w, const struct proxy_config *c)
 {
-	put_text(w, c->sandbox, WIRE_NAME_MAX);
-	put_text(w, c->upstream, PROXY_URL_MAX);
-	put_text(w, c->no_proxy, PROXY_LIST_MAX);
+	wr_text(w, c->sandbox, WIRE_NAME_MAX);
+	wr_text(w, c->upstream, PROXY_URL_MAX);
+	wr_text(w, c->no_proxy, PROXY_LIST_MAX);
 	wr_be32(w, c->generation);
 	if (c->n_connect > PROXY_CONNECT_MAX) {
 		w->bad = true;
@@ -50,7 +31,7 @@ static void put_config(struct wr *w, const struct proxy_config *c)
 	}
 	wr_be32(w, c->n_connect);
 	for (uint32_t i = 0; i < c->n_connect; i++)
-		put_text(w, c->connect[i], PROXY_URL_MAX);
+		wr_text(w, c->connect[i], PROXY_URL_MAX);
 }
 
 static void put_body(struct wr *w, const struct proxy_msg *m)
@@ -66,13 +47,13 @@ static void put_body(struct wr *w, const struct proxy_msg *m)
 		wr_be32(w, m->number);
 		break;
 	case PROXY_RESOLVER:
-		put_text(w, m->resolver.conf, PROXY_RESOLV_MAX);
-		put_text(w, m->resolver.hosts, PROXY_HOSTS_MAX);
+		wr_text(w, m->resolver.conf, PROXY_RESOLV_MAX);
+		wr_text(w, m->resolver.hosts, PROXY_HOSTS_MAX);
 		break;
 	case PROXY_APPLIED:
 		wr_be32(w, m->applied.number);
 		wr_be32(w, (uint32_t)m->applied.code);
-		put_cut(w, m->applied.text);
+		wr_cut(w, m->applied.text, PROXY_TEXT_MAX);
 		break;
 	case PROXY_MARKS:
 		if (m->marks.n > PROXY_MARKS_MAX)
@@ -85,7 +66,7 @@ static void put_body(struct wr *w, const struct proxy_msg *m)
 	case PROXY_TRUST:
 		break;
 	case PROXY_SAY:
-		put_cut(w, m->say);
+		wr_cut(w, m->say, PROXY_TEXT_MAX);
 		break;
 	}
 }

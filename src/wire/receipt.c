@@ -44,15 +44,6 @@ const char *receipt_via_name(uint8_t via)
 	return via < ARRAY_SIZE(vias) ? vias[via] : NULL;
 }
 
-static void put_cut(struct wr *w, const char *s, size_t max)
-{
-	size_t len = s ? strnlen(s, max) : 0;
-
-	wr_be32(w, (uint32_t)len);
-	wr_bytes(w, s, len);
-	wr_u8(w, 0);
-}
-
 int receipt_put(struct buf *out, const struct receipt *r)
 {
 	uint8_t p[RECEIPT_MAX];
@@ -69,7 +60,7 @@ int receipt_put(struct buf *out, const struct receipt *r)
 	wr_be64(&w, r->received);
 	wr_be64(&w, r->duration_us);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		put_cut(&w, *(const char *const *)((const char *)r + texts[i].off), texts[i].max);
+		wr_cut(&w, *(const char *const *)((const char *)r + texts[i].off), texts[i].max);
 	return wr_ok(&w) ? buf_add(out, p, w.n) : -ENOBUFS;
 }
 
@@ -104,7 +95,7 @@ size_t receipt_answer_put(const struct receipt_answer *a, uint8_t p[static RECEI
 
 	wr_be64(&w, a->alarm ? a->code : a->count);
 	if (a->alarm)
-		put_cut(&w, a->text, RECEIPT_ALARM_TEXT_MAX);
+		wr_cut(&w, a->text, RECEIPT_ALARM_TEXT_MAX);
 	return w.n;
 }
 

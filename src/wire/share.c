@@ -19,25 +19,6 @@ static const struct type *type_find(uint8_t num)
 	return NULL;
 }
 
-/* What the parser would not take is not written. */
-static void put_text(struct wr *w, const char *s, size_t max)
-{
-	if (s && strlen(s) > max)
-		w->bad = true;
-	else
-		wr_str(w, s);
-}
-
-/* For people: cut, so that a long name cannot keep a refusal off the log. */
-static void put_cut(struct wr *w, const char *s, size_t max)
-{
-	size_t len = s ? strnlen(s, max) : 0;
-
-	wr_be32(w, (uint32_t)len);
-	wr_bytes(w, s, len);
-	wr_u8(w, 0);
-}
-
 static void put_rules(struct wr *w, const struct share_rules *r)
 {
 	if (r->n > SHARE_RULES_MAX) {
@@ -47,7 +28,7 @@ static void put_rules(struct wr *w, const struct share_rules *r)
 	wr_be32(w, r->n);
 	for (uint32_t i = 0; i < r->n; i++) {
 		wr_u8(w, r->v[i].kind);
-		put_text(w, r->v[i].pattern, WIRE_PATH_MAX);
+		wr_text(w, r->v[i].pattern, WIRE_PATH_MAX);
 	}
 }
 
@@ -57,7 +38,7 @@ static void put_body(struct wr *w, const struct share_msg *m)
 	case SHARE_ADD:
 		wr_be32(w, m->add.id);
 		wr_u8(w, m->add.flags);
-		put_text(w, m->add.path, WIRE_PATH_MAX);
+		wr_text(w, m->add.path, WIRE_PATH_MAX);
 		break;
 	case SHARE_REMOVE:
 		wr_be32(w, m->remove);
@@ -74,21 +55,21 @@ static void put_body(struct wr *w, const struct share_msg *m)
 		break;
 	case SHARE_ANSWER:
 		wr_be32(w, (uint32_t)m->answer.code);
-		put_cut(w, m->answer.text, WIRE_TEXT_MAX);
+		wr_cut(w, m->answer.text, WIRE_TEXT_MAX);
 		break;
 	case SHARE_REFUSED:
 		wr_u8(w, m->refused.kind);
 		wr_be32(w, m->refused.share);
 		wr_be32(w, m->refused.dropped);
-		put_cut(w, m->refused.path, WIRE_PATH_MAX);
-		put_cut(w, m->refused.rule, WIRE_PATH_MAX);
-		put_cut(w, m->refused.op, WIRE_NAME_MAX);
+		wr_cut(w, m->refused.path, WIRE_PATH_MAX);
+		wr_cut(w, m->refused.rule, WIRE_PATH_MAX);
+		wr_cut(w, m->refused.op, WIRE_NAME_MAX);
 		break;
 	case SHARE_CHANGED:
 		wr_be32(w, m->changed.id);
 		wr_u8(w, m->changed.kind);
 		wr_u8(w, m->changed.dir);
-		put_text(w, m->changed.path, WIRE_PATH_MAX);
+		wr_text(w, m->changed.path, WIRE_PATH_MAX);
 		break;
 	}
 }
