@@ -118,6 +118,7 @@ static int run(struct proxy *p, struct err *e)
 	if (r < 0)
 		return err_errno(e, r, "the supervisor does not listen");
 	(void)uv_run(&p->loop.uv, UV_RUN_DEFAULT);
+	receipts_flush(p->receipts);
 	return 0;
 }
 

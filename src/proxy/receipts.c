@@ -12,12 +12,16 @@ struct batch {
 	uint8_t bytes[];
 };
 
-enum { BATCH_MAX = 60 * 1024 }; /* bytes: what a socket takes without its owner's asking for more */
+enum {
+	BATCH_MAX = 60 * 1024, /* bytes: what a socket takes without its owner's asking for more */
+	LATE_MS = 5,
+};
 
 struct receipts {
 	struct watch watch;
 	struct loop *loop;
 	uv_prepare_t flush;
+	uv_timer_t late; /* runs while there is a receipt in `open` that nobody waits for */
 	struct buf open; /* the batch that is being gathered */
 	uint32_t n_open;
 	struct batch *first, **last;
@@ -71,13 +75,21 @@ static void send_batches(struct receipts *rs)
 	}
 }
 
-static void on_prepare(uv_prepare_t *h)
+void receipts_flush(struct receipts *rs)
 {
-	struct receipts *rs = h->data;
-
-	(void)uv_prepare_stop(h);
 	close_batch(rs);
 	send_batches(rs);
+}
+
+static void on_prepare(uv_prepare_t *h)
+{
+	(void)uv_prepare_stop(h);
+	receipts_flush(h->data);
+}
+
+static void on_late(uv_timer_t *h)
+{
+	receipts_flush(h->data);
 }
 
 static void run_waiters(struct receipts *rs)
@@ -133,7 +145,9 @@ int receipts_new(struct loop *l, int sock, uint64_t first_flow, void (*gone)(voi
 	buf_init(&rs->open, BATCH_MAX);
 	rs->watch.run = on_event;
 	r = uv_prepare_init(&l->uv, &rs->flush);
-	rs->flush.data = rs;
+	rs->flush.data = rs->late.data = rs;
+	if (r == 0)
+		r = uv_timer_init(&l->uv, &rs->late);
 	if (r == 0)
 		r = loop_add(l, &rs->watch, sock, EPOLLIN);
 	if (r < 0) {
@@ -154,12 +168,14 @@ void receipts_add(struct receipts *rs, const struct receipt *r)
 	rs->added++;
 	if (rs->queued > RECEIPTS_FULL)
 		rs->was_full = true;
-	if (!uv_is_active((const uv_handle_t *)&rs->flush))
-		(void)uv_prepare_start(&rs->flush, on_prepare);
+	if (!uv_is_active((const uv_handle_t *)&rs->late))
+		(void)uv_timer_start(&rs->late, on_late, LATE_MS, 0);
 }
 
 void receipts_wait(struct receipts *rs, struct receipt_wait *w)
 {
+	if (!uv_is_active((const uv_handle_t *)&rs->flush))
+		(void)uv_prepare_start(&rs->flush, on_prepare);
 	w->number = rs->added;
 	w->next = &rs->waiters;
 	w->prev = rs->waiters.prev;
