@@ -45,10 +45,13 @@ struct image_progress {
 	void *user;
 };
 
+struct layer_limits;
 struct image_build {
 	const char *cache; /* cache directory (".../bac") */
 	const char *data;  /* data files: template/ and kernel/ (struct dirs) */
 	const char *init;  /* path of the guest's init program */
+	const char *layer; /* path of the program bac-layer; NULL: the one beside bac */
+	const struct layer_limits *limits; /* of a layer (wire/layer.h); NULL: the usual ones */
 	const char *
 		mirror; /* NULL or "": from the host's apt configuration, else mmdebstrap's own default */
 	const char *suite; /* NULL or "": "trixie" */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/layer.h"
 #include "image/run.h"
 #include "io/fd.h"
 #include "sys/dirs.h"
@@ -167,7 +168,7 @@ void image_store_clear(const char *cache, const char *kind)
 
 void image_sweep(const char *cache)
 {
-	static const char *const kinds[] = { IMAGE_TEMPLATES, IMAGE_KERNELS };
+	static const char *const kinds[] = { IMAGE_TEMPLATES, IMAGE_KERNELS, IMAGE_LAYERS };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {

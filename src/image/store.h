@@ -1,7 +1,7 @@
 #pragma once
-/* The cache's directories: templates/ and kernels/, and in each one directory for each digest.
+/* The cache's directories: templates/, kernels/ and layers/ (image/layer.h), and in each one directory for each digest.
  *
- * Each of the two has a lock (".lock"), held by whoever builds there. Under the lock, whatever is called
+ * Each of them has a lock (".lock"), held by whoever builds there. Under the lock, whatever is called
  * .tmp-* is left over from a builder that was killed, and is removed. */
 #include <jansson.h>
 

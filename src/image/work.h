@@ -7,7 +7,7 @@
 
 struct image_work {
 	const struct image_build *b;
-	const char *kind; /* IMAGE_TEMPLATES or IMAGE_KERNELS */
+	const char *kind; /* IMAGE_TEMPLATES, IMAGE_KERNELS or IMAGE_LAYERS */
 	struct image_signals signals;
 	int dir;  /* cache/kind */
 	int lock; /* held */

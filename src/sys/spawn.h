@@ -13,7 +13,7 @@ struct sys_fd {
 	int to;   /* the child's */
 };
 
-enum { SYS_FDS_MAX = 64, SYS_OUT_MAX = 1024 * 1024 };
+enum { SYS_FDS_MAX = 144, SYS_OUT_MAX = 1024 * 1024 };
 
 struct sys_cmd {
 	const char *const *argv;  /* NULL-terminated; argv[0] is looked up unless it has a '/' */
