@@ -1,4 +1,5 @@
-/* Layers in the cache, with the real bac-layer: argument 1. */
+/* Layers in the cache, with the real bac-layer: argument 1. With more arguments, archives: says what came of each, and looks that
+ * nothing is left of one that was refused (test/layer/hostile.py). */
 #include "image/layer.h"
 
 #include <dirent.h>
@@ -269,10 +270,29 @@ static void prune(void)
 	check(image_layer_prune(cache, NULL, 0, NULL, &err) == 0 && count_layers() == 0);
 }
 
+static void foreign(const char *path)
+{
+	struct image_layer l = { 0 };
+	const char *diffs[] = { l.diff };
+	int fd = open(path, O_RDONLY | O_CLOEXEC), meta = archive();
+	int r = image_layer_apply(&b, fd, 0, UINT64_MAX, NULL, NULL, &l, &err);
+
+	check(fd >= 0 && count_layers() == (r == 0));
+	if (r == 0)
+		r = image_layer_merge(&b, diffs, 1, meta, &err);
+	(void)printf("%s %s\n", r == 0 ? "taken" : "refused", r == 0 ? l.diff : err.msg);
+	check(image_layer_prune(cache, NULL, 0, NULL, &err) == 0 && count_layers() == 0);
+	check(close(fd) == 0 && close(meta) == 0);
+}
+
 int main(int argc, char **argv)
 {
-	check(argc == 2 && mkdtemp(cache));
+	check(argc >= 2 && mkdtemp(cache));
 	b.layer = argv[1];
+	for (int i = 2; i < argc; i++)
+		foreign(argv[i]);
+	if (argc > 2)
+		return dirs_remove(AT_FDCWD, cache) == 0 ? 0 : 1;
 	apply();
 	through_a_pipe();
 	refused();

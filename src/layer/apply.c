@@ -219,6 +219,10 @@ static int set_owner(struct apply *a, struct archive_entry *entry, struct layer_
 	m->mode = (uint16_t)(archive_entry_perm(entry) & 07777);
 	m->mtime = archive_entry_mtime(entry);
 	m->mtime_ns = ns >= 0 && ns < 1000000000 ? (uint32_t)ns : 0;
+	if (m->mtime < 0 && m->mtime_ns) { /* -1.5 is said as -1 and a half */
+		m->mtime--;
+		m->mtime_ns = 1000000000 - m->mtime_ns;
+	}
 	return 0;
 }
 

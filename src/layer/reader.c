@@ -68,7 +68,10 @@ int reader_open(struct reader *r, int fd, uint64_t offset, uint64_t size,
 	    archive_read_set_skip_callback(a, on_skip) != ARCHIVE_OK ||
 	    archive_read_set_callback_data(a, r) != ARCHIVE_OK)
 		return err_errno(e, -ENOMEM, "cannot read the archive");
-	return archive_read_open1(a) == ARCHIVE_OK ? 0 : fault(r, e);
+	if (archive_read_open1(a) == ARCHIVE_OK)
+		return 0;
+	/* the form is found out here */
+	return r->s.err.code ? fault(r, e) : err_set(e, -EINVAL, "this is not a tar archive");
 }
 
 static bool only_zeros(const uint8_t *p, size_t n)
@@ -114,8 +117,6 @@ int reader_next(struct reader *r, struct archive_entry **ret, struct err *e)
 
 	if (ans == ARCHIVE_EOF)
 		return read_rest(r, e);
-	if (ans == ARCHIVE_FATAL && !r->entries && !r->s.err.code && archive_format(r->a) == 0)
-		return err_set(e, -EINVAL, "this is not a tar archive");
 	if (ans != ARCHIVE_OK && !(ans == ARCHIVE_WARN && about_names_only(r->a)))
 		return fault(r, e);
 	if (++r->entries > r->s.limits.entries)
