@@ -2,17 +2,17 @@
 
 #include <stdio.h>
 
+#include "kit/rules.h"
+#include "kit/take.h"
 #include "policy/net.h"
+#include "policy/service.h"
 
-/* An item while it is read. */
-struct reader {
+/* What an item is read with: t, and where it goes. */
+struct item {
 	struct declarations *d;
 	struct declared *one;
-	struct err *e;
+	const struct services *known; /* how a key is put on a request, where it is not said */
 };
-
-#define FAULT(r, y, ...) \
-	(err_set((r)->e, -EINVAL, __VA_ARGS__), err_ctx((r)->e, "line %u", (y)->line))
 
 void declare_done(struct declarations *d)
 {
@@ -20,29 +20,15 @@ void declare_done(struct declarations *d)
 
 	for (i = 0; i < d->n; i++)
 		free(d->v[i].v);
-	for (i = 0; i < d->n_texts; i++)
-		free(d->texts[i]);
-	free(d->texts);
 	free(d->v);
 	free(d->origin);
+	pool_done(&d->pool);
 	yaml_done(&d->source);
 	*d = (struct declarations) { 0 };
 }
 
-/* A copy that lives as long as the declarations; NULL on lack of memory. */
-static const char *keep(struct declarations *d, const char *text)
-{
-	char **texts = reallocarray(d->texts, d->n_texts + 1, sizeof(*texts));
-
-	if (!texts)
-		return NULL;
-	d->texts = texts;
-	texts[d->n_texts] = strdup(text);
-	return texts[d->n_texts] ? texts[d->n_texts++] : NULL;
-}
-
 /* Whole now: the same check as that of the text that keeper and proxy read. */
-static int check_use(const struct reader *r, const struct yaml *at, const struct cred_use *pattern)
+static int check_use(const struct item *m, const struct cred_use *pattern, struct err *e)
 {
 	struct cred_use u = *pattern;
 	struct buf out = BUF_INIT(CRED_TEXT_MAX);
@@ -50,328 +36,432 @@ static int check_use(const struct reader *r, const struct yaml *at, const struct
 
 	u.id = "x";
 	u.state = CRED_READY;
-	u.origin = r->d->origin;
-	u.service = r->one->service;
+	u.origin = "kit:x";
+	u.service = m->one->service;
 	u.key = "global/service/x";
-	k = cred_text_use(&out, &u, r->e);
+	k = cred_text_use(&out, &u, e);
 	buf_done(&out);
-	return k < 0 ? err_ctx(r->e, "line %u", at->line) : 0;
+	return k;
 }
 
-static int add_use(const struct reader *r, const struct yaml *at, const char *domain,
-		   struct cred_use *u)
+static void add_use(struct take *t, const struct item *m, const struct yaml *at, const char *domain,
+		    struct cred_use *u)
 {
 	char resource[NET_RESOURCE_MAX + 1];
-	struct declared *one = r->one;
+	struct declared *one = m->one;
 	struct cred_use *v;
+	struct err e;
 
-	if (one->n == DECLARE_USES_MAX)
-		return FAULT(r, at, "a service is used at %d hosts at most", DECLARE_USES_MAX);
-	if (net_resource_check(domain, resource, sizeof(resource), r->e) < 0)
-		return err_ctx(r->e, "line %u: '%.100s'", at->line, domain);
-	u->resource = keep(r->d, resource);
+	if (one->n == DECLARE_USES_MAX) {
+		TAKE_FAULT(t, at, "found more than %d hosts of a service", DECLARE_USES_MAX);
+		return;
+	}
+	if (net_resource_check(domain, resource, sizeof(resource), &e) < 0) {
+		TAKE_FAULT(t, at, "found '%.60s', expected HOST or HOST:PORT: %s", domain, e.msg);
+		return;
+	}
+	u->resource = pool_text(t->pool, resource, strlen(resource));
 	v = u->resource ? reallocarray(one->v, one->n + 1, sizeof(*v)) : NULL;
-	if (!v)
-		return err_set(r->e, -ENOMEM, "out of memory");
+	if (!v) {
+		t->pool->failed = true;
+		return;
+	}
 	one->v = v;
 	v[one->n++] = *u;
-	return check_use(r, at, u);
+	if (one->service && check_use(m, u, &e) < 0)
+		TAKE_FAULT(t, at, "%s", e.msg);
 }
 
-/* A text that must be there. */
-static int need(const struct reader *r, const struct yaml *map, const char *key, const char *of,
-		const char **ret)
+static const char *lower(struct take *t, const char *text)
 {
-	int k = yaml_text(map, key, ret, r->e);
-
-	if (k == 0 && (!*ret || !**ret))
-		return FAULT(r, map, "%s needs '%s'", of, key);
-	return k;
-}
-
-static const char *lower(struct declarations *d, const char *text)
-{
-	char name[CRED_HEADER_MAX + 2];
+	char *copy = pool_text(t->pool, text, strlen(text));
 	size_t i;
 
-	for (i = 0; i < sizeof(name) - 1 && text[i]; i++)
-		name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] - 'A' + 'a' : text[i]);
-	name[i] = '\0';
-	return keep(d, name);
+	for (i = 0; copy && copy[i]; i++)
+		if (copy[i] >= 'A' && copy[i] <= 'Z')
+			copy[i] = (char)(copy[i] - 'A' + 'a');
+	return copy;
 }
 
-/* scheme, header, format, username: which of them go together. */
-static int read_how(const struct reader *r, const struct yaml *y, struct cred_use *u)
-{
-	const char *scheme = NULL, *header = NULL, *format = NULL, *username = NULL;
-	int k = yaml_text(y, "scheme", &scheme, r->e);
+/* ---- apiKey ---- */
+struct inject {
+	const char *domain, *header, *format, *scheme, *username;
+};
 
-	if (k == 0)
-		k = yaml_text(y, "header", &header, r->e);
-	if (k == 0)
-		k = yaml_text(y, "format", &format, r->e);
-	if (k == 0)
-		k = yaml_text(y, "username", &username, r->e);
-	if (k < 0)
-		return k;
-	if (scheme && !streq(scheme, "bearer") && !streq(scheme, "basic"))
-		return FAULT(r, y, "scheme is bearer or basic");
-	if (scheme && format)
-		return FAULT(r, y, "scheme and format exclude each other");
-	if (streq(scheme, "basic")) {
-		if (!username || header)
-			return FAULT(r, y, "scheme basic has a username, and no header");
-		*u = (struct cred_use) { .kind = CRED_BASIC, .username = username };
-		return 0;
-	}
-	if (username)
-		return FAULT(r, y, "a username goes with scheme basic");
-	if (!scheme && !header)
-		return FAULT(r, y, "say how: header, or scheme");
-	*u = (struct cred_use) { .kind = CRED_HEADER,
-				 .header = lower(r->d, header ? header : "authorization"),
-				 .format = scheme   ? "Bearer %s"
-					   : format ? format
-						    : "%s" };
-	return u->header ? 0 : err_set(r->e, -ENOMEM, "out of memory");
+/* As it is done for this service, where nothing is said. */
+static bool known_way(struct take *t, const struct item *m, struct cred_use *u)
+{
+	const struct service *s = m->one->service ? services_find(m->known, m->one->service) : NULL;
+	const struct cred_use *first = s && s->n_uses ? &s->uses[0] : NULL;
+
+	if (!first)
+		return false;
+	*u = (struct cred_use) { .kind = first->kind };
+	if (first->header)
+		u->header = pool_text(t->pool, first->header, strlen(first->header));
+	if (first->format)
+		u->format = pool_text(t->pool, first->format, strlen(first->format));
+	if (first->username)
+		u->username = pool_text(t->pool, first->username, strlen(first->username));
+	return true;
 }
 
-static int read_inject(const struct reader *r, const struct yaml *list)
+/* scheme, header, format, username: which of them go together. False: it is told. */
+static bool read_how(struct take *t, const struct item *m, const struct yaml *y,
+		     const struct inject *i, struct cred_use *u)
 {
-	static const char *const keys[] = {
-		"domain", "header", "format", "scheme", "username", NULL
+	bool basic = streq(i->scheme, "basic") || (!i->scheme && !i->header && i->username);
+
+	if (i->scheme && !streq(i->scheme, "bearer") && !streq(i->scheme, "basic"))
+		take_wrong(t, yaml_get(y, "scheme"), "bearer or basic");
+	else if (i->scheme && i->format)
+		TAKE_FAULT(t, y, "found both 'scheme' and 'format', expected one of them");
+	else if (basic && (!i->username || i->header))
+		TAKE_FAULT(t, y, "found %s, expected 'username' alone with scheme basic",
+			   i->header ? "'header'" : "no 'username'");
+	else if (i->username && !basic)
+		TAKE_FAULT(t, y, "found 'username', expected it with scheme basic only");
+	else if (basic)
+		*u = (struct cred_use) { .kind = CRED_BASIC, .username = i->username };
+	else if (i->scheme || i->header)
+		*u = (struct cred_use) { .kind = CRED_HEADER,
+					 .header =
+						 lower(t, i->header ? i->header : "authorization"),
+					 .format = i->scheme   ? "Bearer %s"
+						   : i->format ? i->format
+							       : "%s" };
+	else if (i->format || !known_way(t, m, u))
+		TAKE_FAULT(t, y, "found neither, expected 'header' or 'scheme'");
+	return u->kind != CRED_KIND_NONE;
+}
+
+static void read_one_inject(struct take *t, const struct item *m, const struct yaml *y)
+{
+	static const struct take_field f[] = {
+		{ "domain", take_text, offsetof(struct inject, domain) },
+		{ "header", take_text, offsetof(struct inject, header) },
+		{ "format", take_text, offsetof(struct inject, format) },
+		{ "scheme", take_text, offsetof(struct inject, scheme) },
+		{ "username", take_text, offsetof(struct inject, username) },
 	};
+	struct inject i = { 0 };
 	struct cred_use u = { 0 };
-	const char *domain = NULL;
+	size_t before = t->rep->n;
+
+	take_map(t, y, f, ARRAY_SIZE(f), &i);
+	if (t->rep->n > before || y->kind != YAML_MAP)
+		return;
+	if (!i.domain)
+		take_missing(t, y, "domain", "the host");
+	else if (read_how(t, m, y, &i, &u))
+		add_use(t, m, y, i.domain, &u);
+}
+
+static void read_api_key(struct take *t, const struct item *m, const struct yaml *y)
+{
+	static const struct take_field f[] = {
+		{ "name", take_text, offsetof(struct declared, env) },
+		{ "proxyManaged", take_bool, offsetof(struct declared, managed) },
+		{ "inject", NULL, 0 },
+	};
+	const struct yaml *inject = take_get(y, "inject"), *name = take_get(y, "name");
 	size_t i;
-	int k = yaml_want(list, YAML_LIST, "inject", r->e);
 
-	for (i = 0; i < list->n && k == 0; i++) {
-		const struct yaml *y = &list->v[i];
-
-		k = yaml_keys(y, keys, "inject", r->e);
-		if (k == 0)
-			k = need(r, y, "domain", "inject", &domain);
-		if (k == 0)
-			k = read_how(r, y, &u);
-		if (k == 0)
-			k = add_use(r, y, domain, &u);
-	}
-	return k;
-}
-
-static bool is_variable(const char *s)
-{
-	size_t n = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
-
-	return *s && !s[n] && n < 128 && !(*s >= '0' && *s <= '9');
-}
-
-static int read_api_key(const struct reader *r, const struct yaml *y)
-{
-	static const char *const keys[] = { "name", "inject", "proxyManaged", NULL };
-	const struct yaml *inject;
-	bool managed = true;
-	int k = yaml_keys(y, keys, "apiKey", r->e);
-
-	if (k == 0)
-		k = yaml_text(y, "name", &r->one->env, r->e);
-	if (k == 0)
-		k = yaml_bool(y, "proxyManaged", &managed, r->e);
-	if (k < 0)
-		return k;
-	if (r->one->env && !is_variable(r->one->env))
-		return FAULT(r, y, "'%.60s' is not the name of a variable", r->one->env);
-	inject = yaml_get(y, "inject");
-	return inject ? read_inject(r, inject) : 0;
+	take_map(t, y, f, ARRAY_SIZE(f), m->one);
+	if (name && m->one->env && !rules_is_variable(m->one->env))
+		take_wrong(t, name, "the name of a variable");
+	if (y->kind == YAML_MAP && !name && !inject)
+		take_missing(t, y, "name", "the variable, or 'inject'");
+	if (!inject || !take_is(t, inject, YAML_LIST))
+		return;
+	for (i = 0; i < inject->n; i++)
+		read_one_inject(t, m, &inject->v[i]);
 }
 
 /* ---- oauth ---- */
-static int read_hosts(const struct reader *r, const struct yaml *list, const char *access)
-{
-	struct cred_use u = { .kind = CRED_OAUTH, .placeholder = access };
-	size_t i;
-	int k = yaml_want(list, YAML_LIST, "resourceHosts", r->e);
+struct oauth {
+	bool passthrough;
+	const char *host, *path, *access, *refresh, *file, *template;
+	const char *fields[4];
+};
 
-	for (i = 0; i < list->n && k == 0; i++) {
-		k = yaml_want(&list->v[i], YAML_TEXT, "one of resourceHosts", r->e);
-		if (k == 0)
-			k = add_use(r, &list->v[i], list->v[i].text, &u);
-	}
-	return k;
+static void endpoint(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "host", take_text, offsetof(struct oauth, host) },
+		{ "path", take_text, offsetof(struct oauth, path) },
+	};
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+	if (y->kind == YAML_MAP && !take_get(y, "host"))
+		take_missing(t, y, "host", "where tokens are had");
+	if (y->kind == YAML_MAP && !take_get(y, "path"))
+		take_missing(t, y, "path", "where tokens are had");
 }
 
-/* The names of an answer's members; those of RFC 6749 unless they are said. */
-static int read_fields(const struct reader *r, const struct yaml *y, const char **ret)
+static void sentinels(struct take *t, const struct yaml *y, void *into)
 {
-	static const char *const keys[] = { "accessToken", "refreshToken", "expiresIn", "scope",
-					    NULL };
-	const char *names[] = { "access_token", "refresh_token", "expires_in", "scope" };
-	char all[CRED_PATH_MAX + 2];
-	size_t i;
-	int k = y ? yaml_keys(y, keys, "responseFields", r->e) : 0;
+	static const struct take_field f[] = {
+		{ "accessToken", take_text, offsetof(struct oauth, access) },
+		{ "refreshToken", take_text, offsetof(struct oauth, refresh) },
+	};
 
-	for (i = 0; i < ARRAY_SIZE(names) && k == 0; i++) {
-		const char *s = NULL;
-
-		k = yaml_text(y, keys[i], &s, r->e);
-		names[i] = s ? s : names[i];
-	}
-	if (k < 0)
-		return k;
-	(void)snprintf(all, sizeof(all), "%s,%s,%s,%s", names[0], names[1], names[2], names[3]);
-	*ret = keep(r->d, all);
-	return *ret ? 0 : err_set(r->e, -ENOMEM, "out of memory");
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+	if (y->kind == YAML_MAP && !take_get(y, "accessToken"))
+		take_missing(t, y, "accessToken", "what stands for it");
+	if (y->kind == YAML_MAP && !take_get(y, "refreshToken"))
+		take_missing(t, y, "refreshToken", "what stands for it");
 }
 
-static int read_endpoint(const struct reader *r, const struct yaml *y, struct cred_use *u)
+static void fields(struct take *t, const struct yaml *y, void *into)
 {
-	static const char *const keys[] = { "host", "path", NULL };
-	const char *host = NULL;
-	int k = yaml_keys(y, keys, "tokenEndpoint", r->e);
+	static const struct take_field f[] = {
+		{ "accessToken", take_text, offsetof(struct oauth, fields[0]) },
+		{ "refreshToken", take_text, offsetof(struct oauth, fields[1]) },
+		{ "expiresIn", take_text, offsetof(struct oauth, fields[2]) },
+		{ "scope", take_text, offsetof(struct oauth, fields[3]) },
+	};
 
-	if (k == 0)
-		k = need(r, y, "host", "tokenEndpoint", &host);
-	if (k == 0)
-		k = need(r, y, "path", "tokenEndpoint", &u->path);
-	return k < 0 ? k : add_use(r, y, host, u);
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+}
+
+static void login_file(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "path", take_text, offsetof(struct oauth, file) },
+		{ "structure", NULL, 0 },
+		{ "template", take_text, offsetof(struct oauth, template) },
+	};
+	const struct yaml *structure = take_get(y, "structure");
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+	if (y->kind != YAML_MAP)
+		return;
+	if (!take_get(y, "path"))
+		take_missing(t, y, "path", "a file below ~/");
+	if (structure)
+		(void)take_is(t, structure, YAML_MAP);
+	else if (!take_get(y, "template"))
+		take_missing(t, y, "structure", "a map, or 'template'");
+	if (structure && take_get(y, "template"))
+		TAKE_WARN(t, take_get(y, "template"), "not used, since there is 'structure'");
+}
+
+static void skip_if(struct take *t, const struct yaml *y, void *into)
+{
+	(void)into;
+	if (take_is(t, y, YAML_LIST) && y->n)
+		TAKE_WARN(t, y, "not used: a key wins over a login where there is one");
 }
 
 /* Made once, so that what cannot be made is refused here. */
-static int read_file(const struct reader *r, const struct yaml *y, const struct cred_use *u)
+static void keep_file(struct take *t, const struct item *m, const struct yaml *y,
+		      const struct oauth *o)
 {
-	static const char *const keys[] = { "path", "structure", "template", NULL };
-	const struct login_values v = { .access = u->placeholder2,
-					.refresh = u->placeholder,
-					.scopes = "" };
+	const struct login_values v = { .access = o->access, .refresh = o->refresh, .scopes = "" };
+	struct login_file f = { .structure = take_get(y, "structure") };
 	struct buf out = BUF_INIT(LOGIN_FILE_MAX);
-	struct login_file f = { 0 };
-	const char *path = NULL;
-	int k = yaml_keys(y, keys, "credentialFile", r->e);
+	struct err e;
+	int k = login_file_path(o->file, &f.path, &e);
 
+	if (!f.structure)
+		f.template = o->template;
 	if (k == 0)
-		k = need(r, y, "path", "credentialFile", &path);
-	if (k == 0)
-		k = yaml_text(y, "template", &f.template, r->e);
-	f.structure = yaml_get(y, "structure");
-	if (k == 0 && !f.template == !f.structure)
-		return FAULT(r, y, "credentialFile has 'structure' or 'template'");
-	if (k == 0 && f.structure)
-		k = yaml_want(f.structure, YAML_MAP, "structure", r->e);
-	if (k < 0)
-		return k;
-	k = login_file_path(path, &f.path, r->e);
-	if (k == 0)
-		k = login_file_make(&f, &v, &out, r->e);
+		k = login_file_make(&f, &v, &out, &e);
 	buf_done(&out);
-	if (k < 0)
-		return err_ctx(r->e, "line %u", y->line);
-	r->one->file = f;
-	r->one->access = u->placeholder2;
-	r->one->refresh = u->placeholder;
-	return 0;
+	if (k < 0) {
+		TAKE_FAULT(t, y, "%s", e.msg);
+		return;
+	}
+	m->one->file = f;
+	m->one->access = o->access;
+	m->one->refresh = o->refresh;
 }
 
-static int read_oauth(const struct reader *r, const struct yaml *y)
+/* The names of an answer's members; those of RFC 6749 unless they are said. */
+static const char *names_of(struct take *t, const struct oauth *o)
 {
-	static const char *const keys[] = { "tokenEndpoint",  "resourceHosts",
-					    "sentinels",      "credentialFile",
-					    "responseFields", "skipIfEnv",
-					    "passthrough",    NULL };
-	static const char *const sentinel_keys[] = { "accessToken", "refreshToken", NULL };
-	struct cred_use u = { .kind = CRED_TOKEN };
-	const struct yaml *sentinels, *endpoint, *hosts, *file;
-	bool through = false;
-	int k = yaml_keys(y, keys, "oauth", r->e);
+	static const char *const usual[] = { "access_token", "refresh_token", "expires_in",
+					     "scope" };
+	struct buf out = BUF_INIT(4096);
+	const char *all = NULL;
+	size_t i;
+	int r = 0;
 
-	if (k == 0)
-		k = yaml_bool(y, "passthrough", &through, r->e);
-	if (k < 0)
-		return k;
-	sentinels = yaml_get(y, "sentinels");
-	endpoint = yaml_get(y, "tokenEndpoint");
-	hosts = yaml_get(y, "resourceHosts");
-	file = yaml_get(y, "credentialFile");
-	if (through)
-		return FAULT(r, y, "passthrough: real tokens do not enter a sandbox");
-	if (!sentinels || !endpoint)
-		return FAULT(r, y, "oauth needs 'tokenEndpoint' and 'sentinels'");
-	k = yaml_keys(sentinels, sentinel_keys, "sentinels", r->e);
-	if (k == 0)
-		k = need(r, sentinels, "accessToken", "sentinels", &u.placeholder2);
-	if (k == 0)
-		k = need(r, sentinels, "refreshToken", "sentinels", &u.placeholder);
-	if (k == 0)
-		k = read_fields(r, yaml_get(y, "responseFields"), &u.fields);
-	if (k == 0)
-		k = read_endpoint(r, endpoint, &u);
-	if (k == 0 && file)
-		k = read_file(r, file, &u);
-	return k == 0 && hosts ? read_hosts(r, hosts, u.placeholder2) : k;
+	for (i = 0; r == 0 && i < ARRAY_SIZE(usual); i++)
+		r = buf_printf(&out, "%s%.255s", i ? "," : "",
+			       o->fields[i] ? o->fields[i] : usual[i]);
+	if (r == 0 && buf_str(&out))
+		all = pool_text(t->pool, buf_str(&out), out.n);
+	else
+		t->pool->failed = true;
+	buf_done(&out);
+	return all;
+}
+
+static void add_oauth(struct take *t, const struct item *m, const struct yaml *y,
+		      const struct oauth *o)
+{
+	const struct yaml *hosts = take_get(y, "resourceHosts"),
+			  *file = take_get(y, "credentialFile");
+	struct cred_use u = { .kind = CRED_TOKEN,
+			      .path = o->path,
+			      .placeholder = o->refresh,
+			      .placeholder2 = o->access,
+			      .fields = names_of(t, o) };
+	struct cred_use use = { .kind = CRED_OAUTH, .placeholder = o->access };
+	size_t i;
+
+	if (!u.fields)
+		return;
+	add_use(t, m, take_get(y, "tokenEndpoint"), o->host, &u);
+	if (file)
+		keep_file(t, m, file, o);
+	for (i = 0; hosts && take_is(t, hosts, YAML_LIST) && i < hosts->n; i++)
+		if (hosts->v[i].kind != YAML_TEXT || yaml_is_null(&hosts->v[i]))
+			take_wrong(t, &hosts->v[i], "HOST or HOST:PORT");
+		else
+			add_use(t, m, &hosts->v[i], hosts->v[i].text, &use);
+}
+
+static void read_oauth(struct take *t, const struct item *m, const struct yaml *y)
+{
+	static const struct take_field f[] = {
+		{ "tokenEndpoint", endpoint, 0 },
+		{ "resourceHosts", NULL, 0 },
+		{ "sentinels", sentinels, 0 },
+		{ "credentialFile", login_file, 0 },
+		{ "responseFields", fields, 0 },
+		{ "skipIfEnv", skip_if, 0 },
+		{ "passthrough", take_bool, offsetof(struct oauth, passthrough) },
+	};
+	struct oauth o = { 0 };
+	size_t before = t->rep->n;
+
+	take_map(t, y, f, ARRAY_SIZE(f), &o);
+	if (y->kind != YAML_MAP)
+		return;
+	if (o.passthrough)
+		TAKE_FAULT(t, yaml_get(y, "passthrough"),
+			   "found true, expected false: real tokens do not enter a sandbox");
+	if (!take_get(y, "tokenEndpoint"))
+		take_missing(t, y, "tokenEndpoint", "a map with 'host' and 'path'");
+	if (!take_get(y, "sentinels") && !o.passthrough)
+		take_missing(t, y, "sentinels", "a map with 'accessToken' and 'refreshToken'");
+	if (t->rep->n == before)
+		add_oauth(t, m, y, &o);
 }
 
 /* ---- the list ---- */
-static int read_item(struct reader *r, const struct yaml *y)
+static void provider(struct take *t, const struct yaml *y, void *into)
 {
-	static const char *const keys[] = { "service", "description", "required", "provider",
-					    "apiKey",  "oauth",       NULL };
-	const struct yaml *part;
-	int k = yaml_keys(y, keys, "a credential", r->e);
+	const char *s;
 
-	if (k == 0)
-		k = need(r, y, "service", "a credential", &r->one->service);
-	if (k == 0)
-		k = yaml_bool(y, "required", &r->one->required, r->e);
-	part = yaml_get(y, "apiKey");
-	if (k == 0 && part)
-		k = read_api_key(r, part);
-	part = yaml_get(y, "oauth");
-	if (k == 0 && part)
-		k = read_oauth(r, part);
-	if (k == 0 && !yaml_get(y, "apiKey") && !part)
-		k = FAULT(r, y, "a credential has apiKey or oauth");
-	return k;
+	(void)into;
+	take_text(t, y, &s);
+	TAKE_WARN(t, y, "not used");
 }
 
-static int read_list(struct reader *r, const struct yaml *list)
+/* A name that keys of the store, and messages, can have. */
+static void service(struct take *t, const struct yaml *y, void *into)
 {
-	struct declarations *d = r->d;
-	size_t i;
-	int k = yaml_want(list, YAML_LIST, "credentials", r->e);
+	static const char chars[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 
-	if (k == 0 && list->n > DECLARE_MAX)
-		k = FAULT(r, list, "%d credentials at most", DECLARE_MAX);
-	if (k < 0)
-		return k;
-	d->v = calloc(list->n + 1, sizeof(*d->v));
-	if (!d->v)
-		return err_set(r->e, -ENOMEM, "out of memory");
-	for (i = 0; i < list->n && k == 0; i++) {
-		r->one = &d->v[d->n++];
-		k = read_item(r, &list->v[i]);
+	if (y->kind != YAML_TEXT || !*y->text || y->text[strspn(y->text, chars)] ||
+	    strlen(y->text) > CRED_NAME_MAX)
+		take_wrong(t, y, "the name of a service, of letters, digits, '-', '_' and '.'");
+	else
+		take_text(t, y, into);
+}
+
+static void read_item(struct take *t, const struct item *m, const struct yaml *y)
+{
+	static const struct take_field f[] = {
+		{ "service", service, offsetof(struct declared, service) },
+		{ "description", take_any, offsetof(struct declared, description) },
+		{ "required", take_bool, offsetof(struct declared, required) },
+		{ "provider", provider, 0 },
+		{ "apiKey", NULL, 0 },
+		{ "oauth", NULL, 0 },
+	};
+	const struct yaml *key = take_get(y, "apiKey"), *oauth = take_get(y, "oauth");
+	size_t i;
+
+	take_map(t, y, f, ARRAY_SIZE(f), m->one);
+	if (y->kind != YAML_MAP)
+		return;
+	if (!take_get(y, "service"))
+		take_missing(t, y, "service", "its name");
+	if (!key && !oauth)
+		take_missing(t, y, "apiKey", "it, or 'oauth'");
+	for (i = 0; i + 1 < m->d->n; i++)
+		if (m->one->service && streq(m->d->v[i].service, m->one->service))
+			TAKE_FAULT(t, y, "found the service '%s' a second time", m->one->service);
+	if (key)
+		read_api_key(t, m, key);
+	if (oauth)
+		read_oauth(t, m, oauth);
+}
+
+void declare_read(struct take *t, const struct yaml *list, struct declarations *d)
+{
+	struct services known = { 0 };
+	struct pool *before = t->pool;
+	struct item m = { .d = d, .known = &known };
+	struct err e;
+	size_t i;
+
+	if (!take_is(t, list, YAML_LIST))
+		return;
+	if (list->n > DECLARE_MAX) {
+		TAKE_FAULT(t, list, "found %zu credentials, expected %d at most", list->n,
+			   DECLARE_MAX);
+		return;
 	}
-	return k;
+	d->v = calloc(list->n + 1, sizeof(*d->v));
+	if (!d->v || services_load(&known, &e) < 0)
+		before->failed = true;
+	t->pool = &d->pool;
+	for (i = 0; !before->failed && i < list->n; i++) {
+		m.one = &d->v[d->n++];
+		read_item(t, &m, &list->v[i]);
+	}
+	t->pool = before;
+	before->failed |= d->pool.failed;
+	services_done(&known);
+}
+
+static void whole(struct take *t, const struct yaml *tree, struct declarations *d)
+{
+	static const struct take_field f[] = { { "credentials", NULL, 0 } };
+	const struct yaml *list = take_get(tree, "credentials");
+
+	take_map(t, tree, f, ARRAY_SIZE(f), NULL);
+	if (list)
+		declare_read(t, list, d);
+	else if (tree->kind == YAML_MAP)
+		take_missing(t, tree, "credentials", "a list");
 }
 
 int declare_parse(const char *kind, const char *name, const char *text, size_t n,
 		  struct declarations *ret, struct err *e)
 {
-	static const char *const keys[] = { "credentials", NULL };
+	struct kit_report rep = { 0 };
 	struct declarations d = { 0 };
-	struct reader r = { .d = &d, .e = e };
-	const struct yaml *list;
+	struct pool none = { 0 };
+	struct take t = { .rep = &rep, .pool = &none };
 	int k = asprintf(&d.origin, "%s:%s", kind, name) < 0 ? err_set(e, -ENOMEM, "out of memory")
 							     : 0;
 
 	if (k == 0)
 		k = yaml_parse(text, n, &d.source, e);
 	if (k == 0)
-		k = yaml_keys(&d.source, keys, "the file", e);
-	list = yaml_get(&d.source, "credentials");
-	if (k == 0 && !list)
-		k = err_set(e, -EINVAL, "line 1: it has no 'credentials'");
+		whole(&t, &d.source, &d);
 	if (k == 0)
-		k = read_list(&r, list);
+		k = none.failed ? err_set(e, -ENOMEM, "out of memory") : report_result(&rep, e);
+	report_done(&rep);
+	pool_done(&none);
 	if (k < 0)
 		declare_done(&d);
 	else

@@ -15,6 +15,7 @@ struct kit_report {
 	size_t n;
 	char **warnings; /* each one line, with file, line, column and field */
 	size_t n_warnings;
+	bool failed; /* no memory for one */
 };
 
 /* Beyond KIT_FAULTS_MAX faults are counted no more. Control bytes become '?'. at NULL: about the file. The field is that of the node. */
@@ -25,6 +26,6 @@ void report_fault_at(struct kit_report *r, const char *file, unsigned line, unsi
 /* Said once, whatever is said twice in the same words. */
 void report_warn(struct kit_report *r, const char *file, const struct yaml *at, const char *fmt,
 		 ...) _printf_(4, 5);
-/* The first fault in e, if there is one: -EINVAL, else 0. */
-int report_result(const struct kit_report *r, struct err *e) _must_check_;
+/* Sorts faults by line; the first of them in e, if there is one: -EINVAL. 0; -ENOMEM. */
+int report_result(struct kit_report *r, struct err *e) _must_check_;
 void report_done(struct kit_report *r);

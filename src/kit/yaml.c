@@ -1,24 +1,68 @@
 #include "kit/yaml.h"
 
 #include <libfyaml.h>
+#include <stdarg.h>
 
 #include "base/text.h"
+#include "kit/report.h"
+
+/* A node that has a name: what its aliases are copies of. */
+struct anchor {
+	char *name;
+	struct yaml y;
+};
 
 struct reader {
 	struct fy_parser *parser;
 	struct fy_diag *diag;
-	size_t nodes;
+	size_t nodes, copied;
+	struct anchor anchors[YAML_ANCHORS_MAX];
+	size_t n_anchors;
+	const char *file;
+	struct kit_report *rep; /* NULL: the first fault ends it, and there are no anchors */
 	struct err *e;
 };
-
-#define FAULT(r, event, ...) \
-	(err_set((r)->e, -EINVAL, __VA_ARGS__), err_ctx((r)->e, "line %u", line_of(event)))
 
 static unsigned line_of(struct fy_event *event)
 {
 	const struct fy_mark *m = fy_event_start_mark(event);
 
 	return m && m->line >= 0 ? (unsigned)m->line + 1 : 0;
+}
+
+static unsigned column_of(struct fy_event *event)
+{
+	const struct fy_mark *m = fy_event_start_mark(event);
+
+	return m && m->column >= 0 ? (unsigned)m->column + 1 : 0;
+}
+
+/* Whichever way faults go. */
+static int fault_at(struct reader *r, unsigned line, unsigned column, const char *text)
+{
+	struct err none;
+
+	if (r->rep)
+		report_fault_at(r->rep, r->file, line, column, "%s", text);
+	(void)err_set(r->rep ? &none : r->e, -EINVAL, "%s", text);
+	return err_ctx(r->rep ? &none : r->e, "line %u", line);
+}
+
+static int fault(struct reader *r, struct fy_event *event, const char *fmt, ...) _printf_(3, 4);
+static int fault(struct reader *r, struct fy_event *event, const char *fmt, ...)
+{
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return fault_at(r, line_of(event), column_of(event), text);
+}
+
+static int no_memory(struct reader *r)
+{
+	return err_set(r->e, -ENOMEM, "out of memory");
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
@@ -28,21 +72,32 @@ void yaml_done(struct yaml *y)
 		yaml_done(&y->v[--y->n]);
 	free(y->v);
 	free(y->key);
+	free(y->path);
 	free(y->text);
 	*y = (struct yaml) { 0 };
+}
+
+bool yaml_is_null(const struct yaml *y)
+{
+	static const char *const words[] = { "", "~", "null", "Null", "NULL" };
+	size_t i;
+
+	for (i = 0; y->kind == YAML_TEXT && y->plain && i < ARRAY_SIZE(words); i++)
+		if (streq(y->text, words[i]))
+			return true;
+	return y->kind == YAML_NONE;
 }
 
 /* What the parser has against the text. */
 static int parser_fault(struct reader *r)
 {
-	struct fy_diag_error *fault;
+	struct fy_diag_error *e;
 	void *at = NULL;
 
-	fault = fy_diag_errors_iterate(r->diag, &at);
-	if (!fault)
-		return err_set(r->e, -EINVAL, "not YAML");
-	(void)err_set(r->e, -EINVAL, "%s", fault->msg);
-	return err_ctx(r->e, "line %d", fault->line);
+	e = fy_diag_errors_iterate(r->diag, &at);
+	if (!e)
+		return fault_at(r, 1, 1, "not YAML");
+	return fault_at(r, (unsigned)MAX(e->line, 1), (unsigned)MAX(e->column, 1), e->msg);
 }
 
 /* The next event; the caller frees it. */
@@ -58,9 +113,9 @@ static int text_of(struct reader *r, struct fy_event *event, char **ret)
 	const char *s = fy_token_get_text(event->scalar.value, &n);
 
 	if (s && memchr(s, '\0', n))
-		return FAULT(r, event, "a NUL");
+		return fault(r, event, "a NUL");
 	*ret = text_dup(s, s ? n : 0);
-	return *ret ? 0 : err_set(r->e, -ENOMEM, "out of memory");
+	return *ret ? 0 : no_memory(r);
 }
 
 /* Another node in a list or map; NULL on lack of memory. */
@@ -75,6 +130,132 @@ static struct yaml *grow(struct yaml *y)
 	return &v[y->n++];
 }
 
+static void drop_last(struct yaml *y)
+{
+	yaml_done(&y->v[--y->n]);
+}
+
+/* ---- anchors and what refers to them ---- */
+/* Everything but the key. */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static int copy(struct reader *r, const struct yaml *from, struct yaml *to, unsigned depth)
+{
+	size_t i, n = from->text ? strlen(from->text) : 0;
+	int k = 0;
+
+	if (depth > YAML_DEPTH_MAX || ++r->nodes > YAML_NODES_MAX)
+		return -E2BIG;
+	if (n > YAML_COPIES_MAX - r->copied)
+		return -E2BIG;
+	r->copied += n;
+	to->kind = from->kind;
+	to->plain = from->plain;
+	to->at_line = from->at_line;
+	to->at_column = from->at_column;
+	if (!to->key) {
+		to->line = from->line;
+		to->column = from->column;
+	}
+	if (from->text) {
+		to->text = text_dup(from->text, n);
+		if (!to->text)
+			return -ENOMEM;
+	}
+	for (i = 0; i < from->n && k == 0; i++) {
+		struct yaml *one = grow(to);
+
+		if (one && from->v[i].key) {
+			one->key = strdup(from->v[i].key);
+			one->line = from->v[i].line;
+			one->column = from->v[i].column;
+		}
+		if (!one || (from->v[i].key && !one->key))
+			return -ENOMEM;
+		k = copy(r, &from->v[i], one, depth + 1);
+	}
+	return k;
+}
+
+static int copied(struct reader *r, struct fy_event *event, int k)
+{
+	if (k == -E2BIG)
+		return fault(r, event, "what aliases stand for is too much");
+	return k < 0 ? no_memory(r) : 0;
+}
+
+static int keep_anchor(struct reader *r, struct fy_event *event, struct fy_token *name,
+		       const struct yaml *y)
+{
+	struct anchor *a = &r->anchors[r->n_anchors];
+	size_t n = 0;
+	const char *s = fy_token_get_text(name, &n);
+
+	if (r->n_anchors == YAML_ANCHORS_MAX)
+		return fault(r, event, "more than %d anchors", YAML_ANCHORS_MAX);
+	a->name = text_dup(s, s ? n : 0);
+	if (!a->name)
+		return no_memory(r);
+	r->n_anchors++;
+	return copied(r, event, copy(r, y, &a->y, 1));
+}
+
+static int read_alias(struct reader *r, struct fy_event *event, struct yaml *ret, unsigned depth)
+{
+	size_t n = 0, i = r->n_anchors;
+	const char *s = fy_token_get_text(event->alias.anchor, &n);
+
+	while (i-- > 0)
+		if (s && strlen(r->anchors[i].name) == n && !memcmp(r->anchors[i].name, s, n))
+			return copied(r, event, copy(r, &r->anchors[i].y, ret, depth));
+	return fault(r, event, "found the alias '%.*s', expected one of an anchor before it",
+		     (int)MIN(n, 60U), s ? s : "");
+}
+
+/* Of one map into another: what is there already stays. */
+static int merge_map(struct reader *r, struct fy_event *event, const struct yaml *from,
+		     struct yaml *into)
+{
+	size_t i;
+
+	for (i = 0; i < from->n; i++) {
+		struct yaml *one;
+		int k;
+
+		if (yaml_get(into, from->v[i].key))
+			continue;
+		one = grow(into);
+		if (!one)
+			return no_memory(r);
+		one->key = strdup(from->v[i].key);
+		one->line = from->v[i].line;
+		one->column = from->v[i].column;
+		k = one->key ? copied(r, event, copy(r, &from->v[i], one, 2)) : no_memory(r);
+		if (k < 0)
+			return k;
+	}
+	return 0;
+}
+
+/* "<<": the last key that was read. */
+static int merge(struct reader *r, struct fy_event *event, struct yaml *map)
+{
+	struct yaml from = map->v[--map->n];
+	size_t i;
+	int k = 0;
+
+	if (from.kind == YAML_MAP)
+		k = merge_map(r, event, &from, map);
+	else if (from.kind != YAML_LIST)
+		k = fault(r, event, "'<<' merges a map, or a list of maps");
+	for (i = 0; i < from.n && k == 0 && from.kind == YAML_LIST; i++)
+		k = from.v[i].kind == YAML_MAP
+			    ? merge_map(r, event, &from.v[i], map)
+			    : fault(r, event, "'<<' merges a map, or a list of maps");
+	yaml_done(&from);
+	return k;
+}
+
+/* ---- nodes ---- */
 static bool is_twice(const struct yaml *map)
 {
 	size_t i;
@@ -87,16 +268,44 @@ static bool is_twice(const struct yaml *map)
 
 static int read_node(struct reader *r, struct fy_event *event, struct yaml *ret, unsigned depth);
 
+/* 0; 1: it is a merge; 2: it is there already, and its value is read for nothing. */
 static int read_key(struct reader *r, struct fy_event *event, struct yaml *map, struct yaml *one)
 {
 	int k;
 
 	if (event->type != FYET_SCALAR || event->scalar.anchor || event->scalar.tag)
-		return FAULT(r, event, "a key is a plain text");
+		return fault(r, event, "a key is a plain text");
 	one->line = line_of(event);
+	one->column = column_of(event);
 	k = text_of(r, event, &one->key);
-	if (k == 0 && is_twice(map))
-		k = FAULT(r, event, "the key '%.60s' is there twice", one->key);
+	if (k < 0)
+		return k;
+	if (r->rep && streq(one->key, "<<") &&
+	    fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN)
+		return 1;
+	if (!is_twice(map))
+		return 0;
+	k = fault(r, event, "the key '%.60s' is there twice", one->key);
+	return r->rep ? 2 : k;
+}
+
+/* A key and its value. */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static int read_pair(struct reader *r, struct fy_event *event, struct yaml *map, unsigned depth)
+{
+	struct fy_event *value = NULL;
+	int k, what;
+
+	what = read_key(r, event, map, &map->v[map->n - 1]);
+	k = what < 0 ? what : next(r, &value);
+	if (k < 0)
+		return k;
+	k = read_node(r, value, &map->v[map->n - 1], depth + 1);
+	if (k == 0 && what == 1)
+		k = merge(r, value, map);
+	else if (k == 0 && what == 2)
+		drop_last(map);
+	fy_parser_event_free(r->parser, value);
 	return k;
 }
 
@@ -115,16 +324,10 @@ static int read_items(struct reader *r, struct yaml *y, enum fy_event_type end, 
 			return 0;
 		}
 		one = grow(y);
-		k = one ? 0 : err_set(r->e, -ENOMEM, "out of memory");
-		if (k == 0 && y->kind == YAML_MAP) {
-			k = read_key(r, event, y, one);
-			fy_parser_event_free(r->parser, event);
-			if (k == 0)
-				k = next(r, &event);
-			if (k < 0)
-				return k;
-		}
-		if (k == 0)
+		k = one ? 0 : no_memory(r);
+		if (k == 0 && y->kind == YAML_MAP)
+			k = read_pair(r, event, y, depth);
+		else if (k == 0)
 			k = read_node(r, event, one, depth + 1);
 		fy_parser_event_free(r->parser, event);
 		if (k < 0)
@@ -132,36 +335,61 @@ static int read_items(struct reader *r, struct yaml *y, enum fy_event_type end, 
 	}
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static int read_value(struct reader *r, struct fy_event *event, struct yaml *ret, unsigned depth)
+{
+	switch (event->type) {
+	case FYET_SCALAR:
+		ret->kind = YAML_TEXT;
+		ret->plain = !event->scalar.value ||
+			     fy_token_scalar_style(event->scalar.value) == FYSS_PLAIN;
+		return text_of(r, event, &ret->text);
+	case FYET_SEQUENCE_START:
+		ret->kind = YAML_LIST;
+		return read_items(r, ret, FYET_SEQUENCE_END, depth);
+	case FYET_MAPPING_START:
+		ret->kind = YAML_MAP;
+		return read_items(r, ret, FYET_MAPPING_END, depth);
+	default:
+		return fault(r, event, "found the wrong thing, expected a value");
+	}
+}
+
 /* event stays the caller's. */
 /* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int read_node(struct reader *r, struct fy_event *event, struct yaml *ret, unsigned depth)
 {
-	if (!ret->key)
-		ret->line = line_of(event);
-	if (depth > YAML_DEPTH_MAX)
-		return FAULT(r, event, "more than %d levels", YAML_DEPTH_MAX);
-	if (++r->nodes > YAML_NODES_MAX)
-		return FAULT(r, event, "more than %d values", YAML_NODES_MAX);
-	switch (event->type) {
-	case FYET_SCALAR:
-		ret->kind = YAML_TEXT;
-		if (event->scalar.anchor || event->scalar.tag)
-			break;
-		return text_of(r, event, &ret->text);
-	case FYET_SEQUENCE_START:
-		ret->kind = YAML_LIST;
-		if (event->sequence_start.anchor || event->sequence_start.tag)
-			break;
-		return read_items(r, ret, FYET_SEQUENCE_END, depth);
-	case FYET_MAPPING_START:
-		ret->kind = YAML_MAP;
-		if (event->mapping_start.anchor || event->mapping_start.tag)
-			break;
-		return read_items(r, ret, FYET_MAPPING_END, depth);
-	default:
-		break;
+	struct fy_token *anchor = NULL, *tag = NULL;
+	int k;
+
+	ret->at_line = line_of(event);
+	ret->at_column = column_of(event);
+	if (!ret->key) {
+		ret->line = ret->at_line;
+		ret->column = ret->at_column;
 	}
-	return FAULT(r, event, "anchors, aliases and tags are not taken here");
+	if (depth > YAML_DEPTH_MAX)
+		return fault(r, event, "more than %d levels", YAML_DEPTH_MAX);
+	if (++r->nodes > YAML_NODES_MAX)
+		return fault(r, event, "more than %d values", YAML_NODES_MAX);
+	if (event->type == FYET_SCALAR) {
+		anchor = event->scalar.anchor;
+		tag = event->scalar.tag;
+	} else if (event->type == FYET_SEQUENCE_START) {
+		anchor = event->sequence_start.anchor;
+		tag = event->sequence_start.tag;
+	} else if (event->type == FYET_MAPPING_START) {
+		anchor = event->mapping_start.anchor;
+		tag = event->mapping_start.tag;
+	}
+	if (!r->rep && (anchor || tag || event->type == FYET_ALIAS))
+		return fault(r, event, "anchors, aliases and tags are not taken here");
+	if (tag)
+		return fault(r, event, "found a tag ('!'), expected a value: tags are not taken");
+	if (event->type == FYET_ALIAS)
+		return read_alias(r, event, ret, depth);
+	k = read_value(r, event, ret, depth);
+	return k == 0 && anchor ? keep_anchor(r, event, anchor, ret) : k;
 }
 
 static int read_document(struct reader *r, struct yaml *ret)
@@ -181,7 +409,7 @@ static int read_document(struct reader *r, struct yaml *ret)
 			break;
 		case FYET_DOCUMENT_START:
 			if (++documents > 1)
-				k = FAULT(r, event, "one document is enough");
+				k = fault(r, event, "one document is enough");
 			break;
 		case FYET_STREAM_END:
 			more = false;
@@ -204,37 +432,101 @@ static int parse(struct reader *r, const char *text, size_t n, struct yaml *ret)
 
 	r->parser = fy_parser_create(&cfg);
 	if (!r->parser)
-		return err_set(r->e, -ENOMEM, "out of memory");
+		return no_memory(r);
 	if (fy_parser_set_string(r->parser, text, n) < 0)
 		return parser_fault(r);
 	return read_document(r, ret);
 }
 
-int yaml_parse(const char *text, size_t n, struct yaml *ret, struct err *e)
+/* ---- where a node is ---- */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
+static int name_nodes(struct yaml *y)
+{
+	char path[YAML_PATH_MAX];
+	const char *here = y->path ? y->path : "";
+	size_t i;
+
+	for (i = 0; i < y->n; i++) {
+		struct yaml *one = &y->v[i];
+		int n = one->key ? snprintf(path, sizeof(path), "%s%s%s", here, *here ? "." : "",
+					    one->key)
+				 : snprintf(path, sizeof(path), "%s[%zu]", here, i);
+
+		one->path = n < (int)sizeof(path) ? strdup(path) : text_dup(here, strlen(here));
+		if (!one->path || name_nodes(one) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int too_long(struct reader *r, size_t n)
+{
+	if (!r->rep)
+		return err_set(r->e, -E2BIG, "it has more than %d bytes", YAML_MAX);
+	report_fault_at(r->rep, r->file, 0, 0, "found %zu bytes, expected %d at most", n, YAML_MAX);
+	return -EINVAL;
+}
+
+/* An invisible mark that some editors put in front. */
+static void skip_mark(const char **text, size_t *n)
+{
+	if (*n >= 3 && !memcmp(*text, "\xef\xbb\xbf", 3)) {
+		*text += 3;
+		*n -= 3;
+	}
+}
+
+static int read_text(struct reader *r, const char *text, size_t n, struct yaml *ret)
 {
 	struct fy_diag_cfg diag;
-	struct reader r = { .e = e };
 	struct yaml y = { 0 };
 	int k;
 
 	if (n > YAML_MAX)
-		return err_set(e, -E2BIG, "it has more than %d bytes", YAML_MAX);
-	if (!text_is_utf8(text, n))
-		return err_set(e, -EINVAL, "it is not UTF-8");
+		return too_long(r, n);
+	skip_mark(&text, &n);
+	if (!text_is_utf8(text, n)) {
+		if (!r->rep)
+			return err_set(r->e, -EINVAL, "it is not UTF-8");
+		report_fault_at(r->rep, r->file, 0, 0, "found bytes that are not UTF-8");
+		return -EINVAL;
+	}
 	fy_diag_cfg_default(&diag);
 	diag.fp = NULL;
-	r.diag = fy_diag_create(&diag);
-	if (!r.diag)
-		return err_set(e, -ENOMEM, "out of memory");
-	fy_diag_set_collect_errors(r.diag, true);
-	k = n ? parse(&r, text, n, &y) : 0;
-	if (r.parser)
-		fy_parser_destroy(r.parser);
-	fy_diag_destroy(r.diag);
+	r->diag = fy_diag_create(&diag);
+	if (!r->diag)
+		return no_memory(r);
+	fy_diag_set_collect_errors(r->diag, true);
+	k = n ? parse(r, text, n, &y) : 0;
+	if (r->parser)
+		fy_parser_destroy(r->parser);
+	fy_diag_destroy(r->diag);
+	if (k == 0 && name_nodes(&y) < 0)
+		k = no_memory(r);
 	if (k < 0)
 		yaml_done(&y);
 	else
 		*ret = y;
+	return k;
+}
+
+int yaml_parse(const char *text, size_t n, struct yaml *ret, struct err *e)
+{
+	struct reader r = { .e = e };
+
+	return read_text(&r, text, n, ret);
+}
+
+int yaml_read(const char *text, size_t n, const char *file, struct yaml *ret,
+	      struct kit_report *rep, struct err *e)
+{
+	struct reader r = { .e = e, .file = file, .rep = rep };
+	int k = read_text(&r, text, n, ret);
+
+	while (r.n_anchors) {
+		free(r.anchors[--r.n_anchors].name);
+		yaml_done(&r.anchors[r.n_anchors].y);
+	}
 	return k;
 }
 

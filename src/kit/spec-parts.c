@@ -1,0 +1,415 @@
+/* sandbox, agentInstructions, permissions, ports, environment. */
+#include <stdio.h>
+
+#include "base/text.h"
+#include "kit/rules.h"
+#include "kit/spec.h"
+#include "policy/net.h"
+
+/* ---- sandbox ---- */
+static void image(struct take *t, const struct yaml *y, void *into)
+{
+	const char *s = y->kind == YAML_TEXT ? y->text : "";
+	size_t i;
+
+	for (i = 0; s[i] > ' ' && s[i] < 0x7f; i++)
+		;
+	if (!*s || s[i] || i > 512 || *s == '-')
+		take_wrong(t, y, "the name of an image");
+	else
+		take_text(t, y, into);
+}
+
+static void ignore(struct take *t, const struct yaml *y, void *into)
+{
+	(void)into;
+	if (y->kind != YAML_TEXT)
+		take_wrong(t, y, "a text");
+}
+
+static void ignore_map(struct take *t, const struct yaml *y, void *into)
+{
+	size_t i;
+
+	for (i = 0; take_is(t, y, YAML_MAP) && i < y->n; i++)
+		ignore(t, &y->v[i], into);
+}
+
+static void ignore_words(struct take *t, const struct yaml *y, void *into)
+{
+	struct kit_texts none;
+
+	(void)into;
+	take_words(t, y, &none);
+}
+
+static void build(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "context", ignore, 0 },         { "dockerfile", ignore, 0 },
+		{ "args", ignore_map, 0 },        { "target", ignore, 0 },
+		{ "platforms", ignore_words, 0 },
+	};
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+	TAKE_WARN(t, y, "nothing is built: the image is what 'sandbox.image' names");
+}
+
+static void entrypoint(struct take *t, const struct yaml *y, void *into)
+{
+	if (y->kind == YAML_MAP)
+		take_wrong(t, y, "a list (run, args and ttyArgs are of schema 1)");
+	else
+		take_words(t, y, into);
+}
+
+static void command_default(struct take *t, const struct yaml *y, void *into)
+{
+	struct kit *k = into;
+
+	k->has_command = true;
+	take_argv(t, y, &k->command);
+}
+
+static void command_interactive(struct take *t, const struct yaml *y, void *into)
+{
+	struct kit *k = into;
+
+	k->has_interactive = true;
+	take_argv(t, y, &k->interactive);
+}
+
+static void command(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "default", command_default, 0 },
+		{ "interactive", command_interactive, 0 },
+	};
+
+	if (y->kind == YAML_LIST)
+		command_default(t, y, into);
+	else if (y->kind == YAML_MAP)
+		take_map(t, y, f, ARRAY_SIZE(f), into);
+	else
+		take_wrong(t, y, "a list, or a map with 'default' and 'interactive'");
+}
+
+static void cpu(struct take *t, const struct yaml *y, void *into)
+{
+	const char *s = y->kind == YAML_TEXT ? y->text : "";
+	size_t whole = strspn(s, "0123456789"), n = whole, more = 0, i;
+	double v = 0, part = 1;
+
+	if (s[n] == '.') {
+		more = strspn(s + n + 1, "0123456789");
+		n += 1 + more;
+	}
+	if (s[n] || !whole || whole > 4 || more > 6 || s[whole] == '.' * !more) {
+		take_wrong(t, y, "a number of processors as '2' or '0.5'");
+		return;
+	}
+	for (i = 0; i < whole; i++)
+		v = v * 10 + (s[i] - '0');
+	for (i = 0; i < more; i++) {
+		part /= 10;
+		v += part * (s[whole + 1 + i] - '0');
+	}
+	*(double *)into = v;
+}
+
+static void gpu(struct take *t, const struct yaml *y, void *into)
+{
+	take_text(t, y, into);
+	TAKE_WARN(t, y, "a sandbox has no GPU: it is not applied");
+}
+
+static void resources(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "cpu", cpu, offsetof(struct kit, cpu) },
+		{ "memory", take_size, offsetof(struct kit, memory) },
+		{ "gpu", gpu, offsetof(struct kit, gpu) },
+	};
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+}
+
+void spec_sandbox(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "image", image, offsetof(struct kit, image) },
+		{ "build", build, 0 },
+		{ "entrypoint", entrypoint, offsetof(struct kit, entrypoint) },
+		{ "command", command, 0 },
+		{ "resources", resources, 0 },
+	};
+	const struct kit *k = t->kit;
+
+	(void)into;
+	if (k->kind == KIT_MIXIN) {
+		struct yaml at = take_key(y);
+
+		TAKE_FAULT(t, &at, "found it in a mixin, expected it in kind 'sandbox' only");
+		return;
+	}
+	take_map(t, y, f, ARRAY_SIZE(f), t->kit);
+	if (y->kind == YAML_MAP && !take_get(y, "image") && (!k->extends || take_get(y, "build")))
+		take_missing(t, y, "image", "the name of an image");
+}
+
+/* ---- agentInstructions ---- */
+static void filename(struct take *t, const struct yaml *y, void *into)
+{
+	if (y->kind != YAML_TEXT || !rules_is_below(y->text))
+		take_wrong(t, y, "the name of a file as 'AGENTS.md'");
+	else
+		take_text(t, y, into);
+}
+
+void spec_instructions(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "filename", filename, offsetof(struct kit_instructions, filename) },
+		{ "content", take_any, offsetof(struct kit_instructions, content) },
+	};
+	struct kit_instructions *one = pool_zero(t->pool, 1, sizeof(*one));
+	const struct yaml *name = yaml_get(y, "filename");
+
+	(void)into;
+	if (!one)
+		return;
+	take_map(t, y, f, ARRAY_SIZE(f), one);
+	if (one->filename && t->kit->kind == KIT_MIXIN) {
+		TAKE_WARN(t, name, "a mixin adds to the sandbox's own file: the name is not used");
+		one->filename = NULL;
+	}
+	if (t->kit->kind == KIT_SANDBOX && one->content && *one->content && !one->filename &&
+	    !t->kit->extends)
+		TAKE_WARN(t, y, "content without 'filename' is written nowhere");
+	if (!one->filename && !one->content)
+		return;
+	t->kit->instructions = one;
+	t->kit->n_instructions = 1;
+}
+
+/* ---- permissions.network ---- */
+/* How policy/net.h writes it; what has no ports gets 443 where that is meant. */
+static void resource(struct take *t, const struct yaml *y, void *into, bool https)
+{
+	char text[NET_RESOURCE_MAX + 1 + 4];
+	struct net_span span;
+	struct err e;
+	size_t n;
+
+	if (y->kind != YAML_TEXT || yaml_is_null(y)) {
+		take_wrong(t, y, "HOST or HOST:PORT");
+		return;
+	}
+	if (net_resource_check(y->text, text, NET_RESOURCE_MAX + 1, &e) < 0) {
+		TAKE_FAULT(t, y, "found '%.60s', expected HOST or HOST:PORT: %s", y->text, e.msg);
+		return;
+	}
+	n = strlen(text);
+	if (https && net_resource_span(text, &span) == 0 && !span.n_addr && !strchr(text, ':')) {
+		memcpy(text + n, ":443", sizeof(":443"));
+		n += 4;
+	}
+	*(char **)into = pool_text(t->pool, text, n);
+}
+
+static void allowed(struct take *t, const struct yaml *y, void *into)
+{
+	resource(t, y, into, true);
+}
+
+static void denied(struct take *t, const struct yaml *y, void *into)
+{
+	resource(t, y, into, false);
+}
+
+static void resources_of(struct take *t, const struct yaml *y, struct kit_texts *into,
+			 void (*one)(struct take *t, const struct yaml *y, void *into))
+{
+	size_t n = 0, i, k;
+	char **v = take_list(t, y, sizeof(*v), one, &n), **all;
+
+	all = pool_zero(t->pool, n + 1, sizeof(*all));
+	*into = (struct kit_texts) { .v = all };
+	for (i = 0; all && i < n; i++) {
+		for (k = 0; v[i] && k < into->n && !streq(all[k], v[i]); k++)
+			;
+		if (v[i] && k == into->n)
+			all[into->n++] = v[i];
+	}
+}
+
+static void allow(struct take *t, const struct yaml *y, void *into)
+{
+	resources_of(t, y, into, allowed);
+}
+
+static void deny(struct take *t, const struct yaml *y, void *into)
+{
+	resources_of(t, y, into, denied);
+}
+
+static void network(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "allow", allow, offsetof(struct kit, allow) },
+		{ "deny", deny, offsetof(struct kit, deny) },
+	};
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+}
+
+void spec_permissions(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = { { "network", network, 0 } };
+
+	(void)into;
+	take_map(t, y, f, ARRAY_SIZE(f), t->kit);
+}
+
+/* ---- ports ---- */
+static void container(struct take *t, const struct yaml *y, void *into)
+{
+	uint64_t n;
+
+	if (y->kind != YAML_TEXT || text_u64(y->text, 65535, &n) < 0 || !n)
+		take_wrong(t, y, "a port from 1 to 65535");
+	else
+		*(uint16_t *)into = (uint16_t)n;
+}
+
+static void protocol(struct take *t, const struct yaml *y, void *into)
+{
+	const char *s = y->kind == YAML_TEXT ? y->text : "?";
+
+	if (*s && !streq(s, "tcp") && !streq(s, "udp"))
+		take_wrong(t, y, "tcp or udp");
+	else
+		*(uint8_t *)into = !*s ? KIT_TCP4 : *s == 't' ? KIT_TCP : KIT_UDP;
+}
+
+static void port(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = {
+		{ "container", container, offsetof(struct kit_port, container) },
+		{ "protocol", protocol, offsetof(struct kit_port, protocol) },
+		{ "name", take_any, offsetof(struct kit_port, name) },
+	};
+
+	((struct kit_port *)into)->kit = t->kit->name;
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+	if (y->kind == YAML_MAP && !take_get(y, "container"))
+		take_missing(t, y, "container", "a port");
+}
+
+void spec_ports(struct take *t, const struct yaml *y, void *into)
+{
+	struct kit *k = t->kit;
+	size_t i, j;
+
+	(void)into;
+	k->ports = take_list(t, y, sizeof(*k->ports), port, &k->n_ports);
+	for (i = 0; i < k->n_ports; i++)
+		for (j = 0; j < i; j++)
+			if (k->ports[i].container &&
+			    k->ports[i].container == k->ports[j].container &&
+			    (k->ports[i].protocol == KIT_UDP) == (k->ports[j].protocol == KIT_UDP))
+				TAKE_FAULT(t, &y->v[i], "found port %u a second time",
+					   k->ports[i].container);
+}
+
+/* ---- environment ---- */
+/* What a kit says of PATH comes in front of what is there; "${PATH}" says where that is. */
+static char *path_value(struct take *t, const struct yaml *y)
+{
+	static const char *const common[] = { "/bin",      "/sbin",          "/usr/bin",
+					      "/usr/sbin", "/usr/local/bin", "/usr/local/sbin" };
+	struct buf out = BUF_INIT(YAML_MAX);
+	bool there = strstr(y->text, "$PATH") || strstr(y->text, "${PATH}");
+	const char *p = y->text;
+	char *text = NULL;
+	int r = 0;
+
+	while (r == 0) {
+		size_t n = strcspn(p, ":"), i = 0;
+		bool is_there =
+			(n == 5 && !memcmp(p, "$PATH", n)) || (n == 7 && !memcmp(p, "${PATH}", n));
+
+		while (!there && i < ARRAY_SIZE(common) &&
+		       (strlen(common[i]) != n || memcmp(common[i], p, n) != 0))
+			i++;
+		if (n && !is_there && *p != '/')
+			TAKE_FAULT(t, y, "found '%.*s' in it, expected a path from the root",
+				   (int)MIN(n, 60U), p);
+		if (n && (there || i == ARRAY_SIZE(common)))
+			r = buf_printf(&out, "%s%.*s", out.n ? ":" : "", is_there ? 7 : (int)n,
+				       is_there ? "${PATH}" : p);
+		if (!p[n])
+			break;
+		p += n + 1;
+	}
+	if (r == 0 && !there) {
+		r = buf_printf(&out, "%s${PATH}", out.n ? ":" : "");
+		TAKE_WARN(t, y, "it adds to what is there: read as '%.200s'",
+			  buf_str(&out) ? buf_str(&out) : "");
+	}
+	if (r == 0 && buf_str(&out))
+		text = pool_text(t->pool, buf_str(&out), out.n);
+	else
+		t->pool->failed = true;
+	buf_done(&out);
+	return text;
+}
+
+static void variable(struct take *t, const struct yaml *y, struct kit_var *into)
+{
+	const char *why = rules_variable_fault(y->key);
+	struct yaml at = take_key(y);
+
+	if (!rules_is_variable(y->key))
+		TAKE_FAULT(t, &at, "found '%.60s', expected the name of a variable", y->key);
+	else if (why)
+		TAKE_FAULT(t, &at, "found '%.60s', expected another variable: %s", y->key, why);
+	else if (y->kind != YAML_TEXT)
+		take_wrong(t, y, "a text");
+	else
+		*into = (struct kit_var) {
+			.name = pool_text(t->pool, y->key, strlen(y->key)),
+			.value = streq(y->key, "PATH")
+					 ? path_value(t, y)
+					 : pool_text(t->pool, yaml_is_null(y) ? "" : y->text,
+						     yaml_is_null(y) ? 0 : strlen(y->text)),
+			.kit = t->kit->name
+		};
+}
+
+static void variables(struct take *t, const struct yaml *y, void *into)
+{
+	struct kit *k = t->kit;
+	size_t i;
+
+	(void)into;
+	if (!take_is(t, y, YAML_MAP))
+		return;
+	if (y->n > KIT_ITEMS_MAX) {
+		TAKE_FAULT(t, y, "found %zu items, expected %d at most", y->n, KIT_ITEMS_MAX);
+		return;
+	}
+	k->vars = pool_zero(t->pool, y->n, sizeof(*k->vars));
+	for (i = 0; k->vars && i < y->n; i++) {
+		variable(t, &y->v[i], &k->vars[k->n_vars]);
+		if (k->vars[k->n_vars].name && k->vars[k->n_vars].value)
+			k->n_vars++;
+	}
+}
+
+void spec_environment(struct take *t, const struct yaml *y, void *into)
+{
+	static const struct take_field f[] = { { "variables", variables, 0 } };
+
+	take_map(t, y, f, ARRAY_SIZE(f), into);
+}
