@@ -110,8 +110,11 @@ int kit_write_json(const struct kit *k, struct buf *out) _must_check_;
 /* Just its credentials, as a text for declare_parse(). Nothing where there are none. */
 int kit_write_credentials(const struct kit *k, struct buf *out) _must_check_;
 
-/* The domains of credentials that nothing on the allow list opens, one after another: *at is 0 before the first call. NULL: no more. The approval of a credential opens such a domain, for HTTPS. */
-const char *kit_unlisted(const struct kit *k, size_t *at);
+/* The domains of credentials that nothing on the allow list opens, each once for a service; what each() returns below 0 ends it and is returned. The approval of a credential opens
+ * such a domain, for HTTPS. 0; -ENOMEM. */
+int kit_unlisted(const struct kit *k,
+		 int (*each)(void *arg, const char *service, const char *resource), void *arg)
+	_must_check_;
 /* The value of the kit's PATH with what is there already in the place of "${PATH}". 0; -ENOBUFS; -ENOMEM. */
 int kit_path(const char *value, const char *there, struct buf *out) _must_check_;
 /* Whose configuration a file below the home directory is ("claude" for ".claude/settings.json"): only that agent's own kit may bring it. NULL: nobody's. */
