@@ -4,6 +4,7 @@
  *   bac-archive unpack MAX      compressed to plain, at most MAX bytes (status 3 beyond)
  *   bac-archive from-copy       a copy stream to a tar archive
  *   bac-archive to-copy         a tar archive to a copy stream
+ *   bac-archive zip-to-copy     a ZIP archive of a kit to a copy stream
  *
  * Status 0, or 1 with one line on stderr; an empty line if the other side knows better. */
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include "archive/seal.h"
 #include "archive/tar.h"
 #include "archive/unpack.h"
+#include "archive/zip.h"
 #include "base/text.h"
 #include "io/fd.h"
 
@@ -67,6 +69,8 @@ static int work(int argc, char **argv, struct err *e)
 		r = tar_from_copy(STDIN_FILENO, STDOUT_FILENO, &n, e);
 	else if (argc == 2 && streq(argv[1], "to-copy"))
 		r = tar_to_copy(STDIN_FILENO, STDOUT_FILENO, &n, e);
+	else if (argc == 2 && streq(argv[1], "zip-to-copy"))
+		r = zip_to_copy(STDIN_FILENO, STDOUT_FILENO, e);
 	else
 		return err_set(e, -EINVAL, "bac-archive is started by bac, not by hand");
 	if (r == -EPIPE || r == -EREMOTEIO)
