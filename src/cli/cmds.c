@@ -8,7 +8,7 @@ const struct cmd *cmds_all(void)
 		&stop_cmd,       &rm_cmd,      &prune_cmd,    &cp_cmd,       &logs_cmd,
 		&template_cmd,   &kernel_cmd,  &settings_cmd, &diagnose_cmd, &reset_cmd,
 		&completion_cmd, &version_cmd, &manual_cmd,   &mount_cmd,    &umount_cmd,
-		&policy_cmd,     &audit_cmd,   &secret_cmd,
+		&policy_cmd,     &audit_cmd,   &secret_cmd,   &kit_cmd,
 	};
 	static struct cmd all[ARRAY_SIZE(list) + 1];
 	size_t i;
@@ -23,7 +23,6 @@ static const char *const not_built[] = {
 	"attach",
 	"daemon",
 	"env",
-	"kit",
 	"login",
 	"logout",
 	"mcp",
@@ -34,6 +33,12 @@ static const char *const not_built[] = {
 	"tui",
 	"ttl",
 	"volume",
+	"kit builder",
+	"kit delete",
+	"kit provenance",
+	"kit push",
+	"kit sign",
+	"kit verify",
 	"batch",
 	"guard",
 	/* options */

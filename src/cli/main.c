@@ -84,7 +84,7 @@ static int parse_and_run(const char *path, const struct cmd *c, char **argv, str
 static int dispatch(char **argv, const struct cmd **ret_used, struct err *e)
 {
 	const struct cmd *c = top();
-	char path[128] = "bac", parent[128] = "";
+	char path[128] = "bac", parent[128] = "", full[256];
 
 	while (c->subs) {
 		const char *word = *argv;
@@ -94,7 +94,8 @@ static int dispatch(char **argv, const struct cmd **ret_used, struct err *e)
 			return help(path, c, e);
 		if (streq(word, "--version"))
 			word = "version";
-		if (!parent[0] && cmds_not_built(word, e) < 0)
+		(void)snprintf(full, sizeof(full), "%s%s", parent, word);
+		if (cmds_not_built(full, e) < 0)
 			return e->code;
 		if (word[0] == '-')
 			return err_set(e, -EINVAL, "unknown option '%.60s' (see '%s --help')", word,

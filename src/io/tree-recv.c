@@ -6,6 +6,7 @@ struct recv {
 	struct tree_in in;
 	struct tree_dest dest;
 	struct tree_count count;
+	uint64_t max_bytes, max_entries;
 };
 
 static int recv_file(struct recv *t, const struct copy_record *m, struct err *e)
@@ -22,12 +23,18 @@ static int recv_file(struct recv *t, const struct copy_record *m, struct err *e)
 		if (r < 0)
 			return r;
 		t->count.bytes += data.n;
+		if (t->max_bytes && t->count.bytes > t->max_bytes)
+			return err_set(e, -EFBIG, "it holds more than %llu MiB",
+				       (unsigned long long)t->max_bytes / 1024 / 1024);
 	}
 	return r;
 }
 
 static int recv_entry(struct recv *t, const struct copy_record *m, struct err *e)
 {
+	if (t->max_entries && t->count.files + t->count.dirs + t->count.links >= t->max_entries)
+		return err_set(e, -EFBIG, "it holds more than %llu files",
+			       (unsigned long long)t->max_entries);
 	switch (m->kind) {
 	case COPY_DIR:
 		t->count.dirs++;
@@ -90,7 +97,7 @@ static int recv_tree(struct recv *t, const char *dest, const struct tree_recv_op
 int tree_recv(int in_fd, const char *dest, const struct tree_recv_opts *o,
 	      struct tree_count *ret_count, struct err *e)
 {
-	struct recv t = { 0 };
+	struct recv t = { .max_bytes = o->max_bytes, .max_entries = o->max_entries };
 	int r;
 
 	tree_in_init(&t.in, in_fd);

@@ -40,12 +40,14 @@ int tree_send(int out_fd, const char *path, const struct tree_send_opts *o,
 /* content and name are what the receiver asked for. A hostile sender that says otherwise could
  * choose which of the user's files is replaced, so its word for them is not taken. */
 struct tree_recv_opts {
-	bool content;     /* the stream is content only (SRC/.), as tree_source_name() says or as
+	bool content;       /* the stream is content only (SRC/.), as tree_source_name() says or as
 			   * the user asked; a stream that is not what this says is refused */
-	const char *name; /* what the source is called inside dest, from tree_source_name(), in
+	const char *name;   /* what the source is called inside dest, from tree_source_name(), in
 			   * place of what the stream says; NULL: trust the stream */
-	bool to_dir;      /* dest is, or becomes, a directory; also when dest ends in '/' */
-	bool set_owner;   /* what is made belongs to uid and gid; needs root */
+	uint64_t max_bytes; /* of content, all files together; 0: no limit. -EFBIG beyond */
+	uint64_t max_entries; /* files, directories and links; 0: no limit. -EFBIG beyond */
+	bool to_dir;          /* dest is, or becomes, a directory; also when dest ends in '/' */
+	bool set_owner;       /* what is made belongs to uid and gid; needs root */
 	uid_t uid;
 	gid_t gid;
 };

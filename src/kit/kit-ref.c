@@ -131,8 +131,8 @@ static int git_url(const char *scheme, char *rest, bool *ret_local, char **ret, 
 		host = at + 1;
 		if (!ssh)
 			return err_set(e, -EINVAL,
-				       "the URL holds a name or password; store it with "
-				       "'bac secret set' or in git's helper");
+				       "the URL holds a name or password, which a "
+				       "reference cannot have");
 		if (!*rest || rest[0] == '-' || !all_of(rest, "._-"))
 			return err_set(e, -EINVAL, "'%.40s' is not a user's name", rest);
 	}

@@ -12,6 +12,13 @@ const struct setting settings[] = {
 	{ "audit.fileSize", SET_SIZE, "8m", "size of one file of a sandbox's receipts" },
 	{ "audit.keep", SET_BOOL, "true", "keep a sandbox's receipts when it is removed" },
 	{ "audit.totalSize", SET_SIZE, "64m", "size of all receipts of one sandbox" },
+	{ "env.rememberHostCommands", SET_BOOL, "false",
+	  "ask once, not each time, for the same host commands of an sbxenv.yaml" },
+	{ "kit.allowLocalKits", SET_BOOL, "true",
+	  "take kits from folders and ZIPs of this machine" },
+	{ "kit.allowedSources", SET_TEXT, "[\"docker.io/\"]",
+	  "where kits may come from, as in '[\"docker.io/\", \"github.com/NAME/\"]'; [\"*\"]: "
+	  "anywhere" },
 	{ "net.connectTo", SET_TEXT, "",
 	  "send names elsewhere: 'HOST:PORT=ADDRESS:PORT', a list with commas" },
 	{ "net.noProxy", SET_TEXT, "",

@@ -1,0 +1,52 @@
+/* bac kit: the table of its commands. */
+#include "cli/kit.h"
+
+#include "cli/cmds.h"
+
+/* clang-format off */
+static const struct opt pack_opts[] = {
+	{ "output", 'o', OPT_STR, offsetof(struct kit_pack_args, out), "OUT.zip", "name of the ZIP (default: of the folder)" },
+	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
+};
+static const struct opt pull_opts[] = {
+	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
+};
+/* clang-format on */
+
+static const struct cmd subs[] = {
+	{ .name = "pack",
+	  .usage = "[OPTIONS] DIR",
+	  .brief = "make a ZIP of a kit",
+	  .text = "The same files make the same bytes. Links have no place in it.",
+	  .opts = pack_opts,
+	  .n_opts = ARRAY_SIZE(pack_opts),
+	  .min_args = 1,
+	  .max_args = 1,
+	  .size = sizeof(struct kit_pack_args),
+	  .run = kit_run_pack },
+	{ .name = "pull",
+	  .usage = "[OPTIONS] REF [DIR]",
+	  .brief = "fetch a kit, as a ZIP in the current folder or in DIR",
+	  .text = "Says which content it is: the reference that is printed names it for ever.",
+	  .opts = pull_opts,
+	  .n_opts = ARRAY_SIZE(pull_opts),
+	  .min_args = 1,
+	  .max_args = 2,
+	  .size = sizeof(struct kit_pack_args),
+	  .run = kit_run_pull },
+	{ .name = NULL },
+};
+
+const struct cmd kit_cmd = {
+	.name = "kit",
+	.usage = "COMMAND",
+	.brief = "check, draft and carry kits: environments of agents as reviewed text",
+	.text = "A kit is a folder with spec.yaml and, if it brings files, files/home and "
+		"files/workspace. REF is one of\n\n"
+		"  NAME                            built in, as 'claude'\n"
+		"  ./DIR, ../DIR, /DIR, X.zip      on this machine (setting kit.allowLocalKits)\n"
+		"  git+https://HOST/PATH#ref=REF&dir=DIR, git+ssh://git@HOST/PATH#...\n"
+		"  oci://REF, HOST/REPO:TAG, HOST/REPO@sha256:HEX, NAMESPACE/KIT:TAG\n\n"
+		"Where kits may come from is the setting kit.allowedSources.",
+	.subs = subs,
+};
