@@ -145,7 +145,7 @@ static int fetch_spec(struct git *g, const char *depth, const char *spec, const 
 	return git(g, words, NULL, 0, NULL, FETCH_MS, e);
 }
 
-/* Some servers give a commit only to who fetches a branch that has it. */
+/* Some servers give a commit only to who fetches a branch that has it, and some know no depth. */
 static int fetch(struct git *g, struct err *e)
 {
 	const struct kit_ref *k = g->f->ref;
@@ -157,7 +157,9 @@ static int fetch(struct git *g, struct err *e)
 		return wrong(e, r, "git");
 	(void)snprintf(spec, sizeof(spec), "+%s:refs/bac/kit", k->rev ? k->rev : "HEAD");
 	r = fetch_spec(g, "--depth=1", spec, NULL, e);
-	if (r > 0 && k->commit)
+	if (r > 0 && !k->commit)
+		r = fetch_spec(g, "-q", spec, NULL, e);
+	else if (r > 0)
 		r = fetch_spec(g, "-q", "+refs/heads/*:refs/bac/h/*", "+refs/tags/*:refs/bac/t/*",
 			       e);
 	return wrong(e, r, "cannot fetch it");

@@ -9,7 +9,7 @@ struct kit_load_opts {
 	const char *base; /* the sandbox kit: an agent's name or a reference; NULL: none */
 	const struct opt_list *kits;              /* --kit: mixins, in order; NULL: none */
 	const struct opt_list *args, *args_files; /* --kit-arg, --kit-args-file; NULL: none */
-	bool single; /* of base alone, mixin or not: nothing is composed, parents are not looked for, args of other kits are no error */
+	bool single; /* of base alone, mixin or not: nothing is composed, parents are not looked for */
 };
 
 /* One kit of a composition, in the order in which its files go over each other. */

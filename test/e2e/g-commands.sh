@@ -16,8 +16,8 @@ status 'an unknown command' 2 bac exce
 is 'suggests the nearest' "$err" "bac: unknown command 'exce' (did you mean 'exec'?)"
 status 'an unknown option' 2 bac ls --jsn
 is 'too' "$err" "bac: unknown option '--jsn' (did you mean '--json'?)"
-status 'what is not built yet' 1 bac kit ls
-like 'is refused by name' "$err" "'kit' is not built yet"
+status 'what is not built yet' 1 bac skills ls
+like 'is refused by name' "$err" "'skills' is not built yet"
 status 'an option likewise' 2 bac create --clone shell
 like 'by name' "$err" "'--clone' is not built yet"
 status 'an agent likewise' 1 bac create claude
