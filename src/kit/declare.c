@@ -412,8 +412,13 @@ void declare_read(struct take *t, const struct yaml *list, struct declarations *
 	struct err e;
 	size_t i;
 
-	if (!take_is(t, list, YAML_LIST))
+	if (list->kind != YAML_LIST) {
+		take_wrong(t, list,
+			   list->kind == YAML_MAP && yaml_get(list, "sources")
+				   ? "a list of services (a map with 'sources' is of schema 1)"
+				   : "a list");
 		return;
+	}
 	if (list->n > DECLARE_MAX) {
 		TAKE_FAULT(t, list, "found %zu credentials, expected %d at most", list->n,
 			   DECLARE_MAX);
