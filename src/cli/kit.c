@@ -11,9 +11,40 @@ static const struct opt pack_opts[] = {
 static const struct opt pull_opts[] = {
 	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
 };
+static const struct opt show_opts[] = {
+	{ "json", 0, OPT_FLAG, offsetof(struct kit_show_args, json), NULL, "print JSON" },
+	{ "kit-arg", 0, OPT_LIST, offsetof(struct kit_show_args, args), "[KIT.]NAME=VALUE", "an argument of the kit" },
+	{ "kit-args-file", 0, OPT_LIST, offsetof(struct kit_show_args, args_files), "FILE", "arguments, one a line" },
+};
 /* clang-format on */
 
 static const struct cmd subs[] = {
+	{ .name = "validate",
+	  .usage = "[OPTIONS] REF",
+	  .brief = "say all that is wrong with a kit",
+	  .text = "Each fault has file, line, column and field, says what was found and what is "
+		  "expected. Nothing is printed\nabout a kit that is as it should be. The status "
+		  "is 0 if "
+		  "it can be used, 1 if it cannot.",
+	  .opts = show_opts,
+	  .n_opts = ARRAY_SIZE(show_opts),
+	  .min_args = 1,
+	  .max_args = 1,
+	  .size = sizeof(struct kit_show_args),
+	  .run = kit_run_validate },
+	{ .name = "inspect",
+	  .usage = "[OPTIONS] REF",
+	  .brief = "show what a kit means",
+	  .text = "Its normal form: schema 2, with arguments replaced and everything said that is "
+		  "taken for granted. In front of\nit, as comments: its files, warnings, and the "
+		  "hosts "
+		  "that are opened by a credential alone.",
+	  .opts = show_opts,
+	  .n_opts = ARRAY_SIZE(show_opts),
+	  .min_args = 1,
+	  .max_args = 1,
+	  .size = sizeof(struct kit_show_args),
+	  .run = kit_run_inspect },
 	{ .name = "pack",
 	  .usage = "[OPTIONS] DIR",
 	  .brief = "make a ZIP of a kit",
