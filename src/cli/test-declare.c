@@ -77,7 +77,7 @@ static void refused(void)
 		const char *text, *msg;
 	} t[] = {
 		{ "", "found nothing, expected a map" },
-		{ "a: 1\n", "line 1:1: a: found an unknown field, expected one of credentials" },
+		{ "a: 1\n", "line 1:1: a: found an unknown field, expected 'credentials'" },
 		{ "credentials: x\n", "line 1:14: credentials: found 'x', expected a list" },
 		{ "credentials:\n  - x\n", "line 2:5: credentials[0]: found 'x', expected a map" },
 		{ "credentials:\n  - apiKey: {name: A}\n",
@@ -92,7 +92,7 @@ static void refused(void)
 		{ INJECT("header: a"),
 		  "line 5:11: credentials[0].apiKey.inject[0]: found no 'domain'" },
 		{ INJECT("domain: a.x"),
-		  "line 5:11: credentials[0].apiKey.inject[0]: found neither" },
+		  "line 5:11: credentials[0].apiKey.inject[0]: found no 'header'" },
 		{ INJECT("domain: a..x, header: a"),
 		  "line 5:11: credentials[0].apiKey.inject[0]: found 'a..x', expected HOST" },
 		{ INJECT("domain: 'https://a.x', header: a"),
@@ -128,10 +128,12 @@ static void refused(void)
 		{ LOGIN("path: ~/a, mode: 0644"), LOGGED "found no 'structure'" },
 		{ OAUTH("tokenEndpoint: {host: a.x, path: p}, sentinels: {accessToken: "
 			"access-token, refreshToken: refresh-token}"),
-		  "line 3:13: credentials[0].oauth.tokenEndpoint: path 'p' is not" },
+		  "line 3:46: credentials[0].oauth.tokenEndpoint.path: found 'p', expected a "
+		  "path" },
 		{ OAUTH("tokenEndpoint: {host: a.x, path: /p}, sentinels: {accessToken: short, "
 			"refreshToken: refresh-token}"),
-		  "line 3:13: credentials[0].oauth.tokenEndpoint: placeholder2 'short' is not" },
+		  "line 3:76: credentials[0].oauth.sentinels.accessToken: found 'short', expected "
+		  "12" },
 	};
 	struct declarations d = { 0 };
 	struct err e;

@@ -4,9 +4,8 @@
 
 #include "base/text.h"
 
-/* U+FDD0 and U+FDD1, which are no characters: a text that has them is refused if it has references. */
-#define MARK     "\xef\xb7\x90"
-#define MARK_END "\xef\xb7\x91"
+#define MARK     ARGS_TEXT_MARK
+#define MARK_END "\xef\xb7\x91" /* U+FDD1 */
 
 enum { REFS_MAX = 1000, DIGITS = 3, MARK_N = 3, WORD_MIN = 2 * MARK_N + DIGITS };
 
@@ -162,78 +161,91 @@ struct filler {
 	const struct kit_args *args;
 };
 
-static const char *value_of(const struct filler *f, size_t number)
+/* The reference that a mark stands for; NULL: none. */
+static const struct args_ref *ref_at(const struct filler *f, const char *mark)
 {
-	const struct args_ref *ref = &f->a->v[number];
-	unsigned line, column;
+	size_t number = 0, i;
+
+	for (i = 0; i < DIGITS && mark[MARK_N + i] >= '0' && mark[MARK_N + i] <= '9'; i++)
+		number = number * 10 + (size_t)(mark[MARK_N + i] - '0');
+	return i == DIGITS && number < f->a->n_v ? &f->a->v[number] : NULL;
+}
+
+static void wrong_ref(const struct filler *f, const struct args_ref *ref, const char *expected)
+{
+	if (ref)
+		fault(f->a, f->t->file, f->t->rep, ref, expected);
+}
+
+static const char *value_of(const struct filler *f, const struct args_ref *ref)
+{
 	size_t i;
 
 	for (i = 0; i < f->args->n; i++)
 		if (strlen(f->args->v[i].name) == ref->name_n &&
 		    !memcmp(f->args->v[i].name, ref->name, ref->name_n))
-			return f->args->v[i].value ? f->args->v[i].value : "";
-	args_text_place(f->a->text, ref->at, &line, &column);
-	report_fault_at(f->t->rep, f->t->file, line, column,
-			"found '%.*s', expected an argument that 'args' declares", (int)ref->n,
-			f->a->text + ref->at);
+			return f->args->v[i].value;
+	wrong_ref(f, ref, "an argument that 'args' declares");
 	return "";
 }
 
-static int fill_text(const struct filler *f, char **text)
+/* The text with values in the place of marks. */
+static int replace(const struct filler *f, const char *text, struct buf *out)
 {
-	struct buf out = BUF_INIT(YAML_MAX);
-	const char *p = *text, *mark, *end;
+	const char *p = text, *mark, *end;
 	int r = 0;
 
 	while (r == 0 && (mark = strstr(p, MARK)) != NULL) {
-		size_t number = 0, i;
-		const char *value;
+		const struct args_ref *ref = ref_at(f, mark);
+		const char *value = ref ? value_of(f, ref) : "";
 
-		for (i = 0; i < DIGITS && mark[MARK_N + i] >= '0' && mark[MARK_N + i] <= '9'; i++)
-			number = number * 10 + (size_t)(mark[MARK_N + i] - '0');
 		end = strstr(mark, MARK_END);
-		if (!end || i < DIGITS || number >= f->a->n_v)
-			break;
-		r = buf_add(&out, p, (size_t)(mark - p));
-		value = value_of(f, number);
+		r = buf_add(out, p, (size_t)(mark - p));
 		if (r == 0)
-			r = buf_add(&out, value, strlen(value));
+			r = buf_add(out, value, strlen(value));
+		if (!end)
+			return r;
 		p = end + MARK_N;
 	}
-	if (r == 0 && p != *text) {
-		const char *all;
-
-		r = buf_add(&out, p, strlen(p));
-		all = r == 0 ? buf_str(&out) : NULL;
-		p = all ? strdup(all) : NULL;
-		if (p) {
-			free(*text);
-			*text = (char *)p;
-		}
-		r = r < 0 ? r : p ? 0 : -ENOMEM;
-	}
-	buf_done(&out);
-	return r;
+	return r == 0 ? buf_add(out, p, strlen(p)) : r;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
-static int fill(const struct filler *f, struct yaml *y)
+static int fill_text(const struct filler *f, struct yaml *y)
 {
+	struct buf out = BUF_INIT(YAML_MAX);
+	int r = replace(f, y->text, &out);
+	char *new = r == 0 && buf_str(&out) ? strdup(buf_str(&out)) : NULL;
+
+	buf_done(&out);
+	if (r == -ENOBUFS) {
+		TAKE_FAULT(f->t, y, "found too much, with what arguments stand for");
+		return 0;
+	}
+	if (!new)
+		return -ENOMEM;
+	free(y->text);
+	y->text = new;
+	y->plain = false;
+	return 0;
+}
+
+/* values: may they have references? */
+/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
+static int fill(const struct filler *f, struct yaml *y, bool values)
+{
+	const char *mark = y->key ? strstr(y->key, MARK) : NULL;
 	size_t i;
 	int r = 0;
 
-	if (y->key && strstr(y->key, MARK))
-		TAKE_FAULT(f->t, y, "found an argument in a name, expected it in a value");
-	if (y->kind == YAML_TEXT && strstr(y->text, MARK)) {
-		r = fill_text(f, &y->text);
-		if (r == -ENOBUFS) {
-			TAKE_FAULT(f->t, y, "found too much, with what arguments stand for");
-			r = 0;
-		}
-		y->plain = false;
-	}
+	if (mark)
+		wrong_ref(f, ref_at(f, mark), "it in a value, not in a name");
+	mark = y->kind == YAML_TEXT ? strstr(y->text, MARK) : NULL;
+	if (mark && !values)
+		wrong_ref(f, ref_at(f, mark), "no other argument in 'args'");
+	else if (mark)
+		r = fill_text(f, y);
 	for (i = 0; i < y->n && r == 0; i++)
-		r = fill(f, &y->v[i]);
+		r = fill(f, &y->v[i], values);
 	return r;
 }
 
@@ -241,11 +253,10 @@ int args_text_fill(const struct args_text *a, struct take *t, struct yaml *tree,
 		   const struct kit_args *args)
 {
 	struct filler f = { .a = a, .t = t, .args = args };
-	size_t i;
+	size_t before = t->rep->n, i;
 	int r = 0;
 
 	for (i = 0; i < tree->n && r == 0 && a->n_v; i++)
-		if (!streq(tree->v[i].key, "args"))
-			r = fill(&f, &tree->v[i]);
-	return r;
+		r = fill(&f, &tree->v[i], !streq(tree->v[i].key, "args"));
+	return r < 0 ? r : t->rep->n > before ? -EINVAL : 0;
 }

@@ -6,6 +6,9 @@
 #include "kit/args.h"
 #include "kit/take.h"
 
+/* U+FDD0, which is no character: what such a word begins with. A text that has it is refused if it has references. */
+#define ARGS_TEXT_MARK "\xef\xb7\x90"
+
 struct args_ref {
 	size_t at, n;     /* "${{ kit.args.NAME }}" in the text */
 	const char *name; /* NULL: it begins as "${{ kit." and is no such reference */
@@ -31,6 +34,6 @@ struct args_text {
 int args_text_mask(struct args_text *a, const char *file, const char *text, size_t n,
 		   struct kit_report *rep) _must_check_;
 void args_text_done(struct args_text *a);
-/* In all of a tree but its `args`, from the values in args. Faults are in the report. 0 or -ENOMEM. */
+/* In all of a tree but its `args`, where none may be, from the values in args. Faults are in the report: nothing of the tree is to be read then. 0; -EINVAL; -ENOMEM. */
 int args_text_fill(const struct args_text *a, struct take *t, struct yaml *tree,
 		   const struct kit_args *args) _must_check_;

@@ -131,7 +131,7 @@ static bool read_how(struct take *t, const struct item *m, const struct yaml *y,
 						   : i->format ? i->format
 							       : "%s" };
 	else if (i->format || !known_way(t, m, u))
-		TAKE_FAULT(t, y, "found neither, expected 'header' or 'scheme'");
+		TAKE_FAULT(t, y, "found no 'header', expected it, or 'scheme'");
 	return u->kind != CRED_KIND_NONE;
 }
 
@@ -185,11 +185,19 @@ struct oauth {
 	const char *fields[4];
 };
 
+static void url_path(struct take *t, const struct yaml *y, void *into)
+{
+	if (y->kind != YAML_TEXT || *y->text != '/' || strpbrk(y->text, "?# "))
+		take_wrong(t, y, "a path as '/oauth/token'");
+	else
+		take_text(t, y, into);
+}
+
 static void endpoint(struct take *t, const struct yaml *y, void *into)
 {
 	static const struct take_field f[] = {
 		{ "host", take_text, offsetof(struct oauth, host) },
-		{ "path", take_text, offsetof(struct oauth, path) },
+		{ "path", url_path, offsetof(struct oauth, path) },
 	};
 
 	take_map(t, y, f, ARRAY_SIZE(f), into);
@@ -199,11 +207,24 @@ static void endpoint(struct take *t, const struct yaml *y, void *into)
 		take_missing(t, y, "path", "where tokens are had");
 }
 
+static void sentinel(struct take *t, const struct yaml *y, void *into)
+{
+	const char *s = y->kind == YAML_TEXT ? y->text : "";
+	size_t n = strlen(s), i;
+
+	for (i = 0; i < n && s[i] > ' ' && s[i] < 0x7f; i++)
+		;
+	if (i < n || n < CRED_PLACEHOLDER_MIN || n > CRED_PLACEHOLDER_MAX)
+		take_wrong(t, y, "12 to 255 characters without a space");
+	else
+		take_text(t, y, into);
+}
+
 static void sentinels(struct take *t, const struct yaml *y, void *into)
 {
 	static const struct take_field f[] = {
-		{ "accessToken", take_text, offsetof(struct oauth, access) },
-		{ "refreshToken", take_text, offsetof(struct oauth, refresh) },
+		{ "accessToken", sentinel, offsetof(struct oauth, access) },
+		{ "refreshToken", sentinel, offsetof(struct oauth, refresh) },
 	};
 
 	take_map(t, y, f, ARRAY_SIZE(f), into);

@@ -348,44 +348,54 @@ int old_renew(struct take *t, struct yaml *tree)
 }
 
 /* ---- where a field has gone ---- */
+static const struct {
+	const char *old, *new;
+} moved[] = {
+	{ "agent", "'sandbox'" },
+	{ "agentContext", "'agentInstructions.content'" },
+	{ "aiFilename", "'agentInstructions.filename'" },
+	{ "binary", "'sandbox.entrypoint'" },
+	{ "caps", "'permissions'" },
+	{ "capabilities", "schema 2: schema 3 is not read" },
+	{ "commands", "'setup'" },
+	{ "commands.initFiles", "'setup.files'" },
+	{ "credentials.sources", "a list of services" },
+	{ "egress", "'credentials[].apiKey.inject'" },
+	{ "environment.proxyManaged", "'credentials[].apiKey.name'" },
+	{ "install", "'setup.install'" },
+	{ "kitDir", "nothing: it is not needed" },
+	{ "memory", "'agentInstructions.content'" },
+	{ "network", "'permissions.network'" },
+	{ "oauth", "'credentials[].oauth'" },
+	{ "permissions.network.allowedDomains", "'permissions.network.allow'" },
+	{ "permissions.network.deniedDomains", "'permissions.network.deny'" },
+	{ "publishedPorts", "'ports'" },
+	{ "runOptions", "'sandbox.entrypoint'" },
+	{ "sandbox.aiFilename", "'agentInstructions.filename'" },
+	{ "sandbox.persistence", "'volumes'" },
+	{ "sandbox.resources.memoryMB", "'sandbox.resources.memory'" },
+	{ "secrets", "'credentials'" },
+	{ "settings", "'setup.files'" },
+	{ "setup.initFiles", "'setup.files'" },
+	{ "template", "'sandbox.image'" },
+	{ "tmpfs", "'volumes' with type tmpfs" },
+};
+
 const char *take_moved(const char *path)
 {
-	static const struct {
-		const char *old, *new;
-	} t[] = {
-		{ "agent", "'sandbox'" },
-		{ "agentContext", "'agentInstructions.content'" },
-		{ "aiFilename", "'agentInstructions.filename'" },
-		{ "binary", "'sandbox.entrypoint'" },
-		{ "caps", "'permissions'" },
-		{ "capabilities", "schema 2: schema 3 is not read" },
-		{ "commands", "'setup'" },
-		{ "commands.initFiles", "'setup.files'" },
-		{ "credentials.sources", "a list of services" },
-		{ "egress", "'credentials[].apiKey.inject'" },
-		{ "environment.proxyManaged", "'credentials[].apiKey.name'" },
-		{ "install", "'setup.install'" },
-		{ "kitDir", "nothing: it is not needed" },
-		{ "memory", "'agentInstructions.content'" },
-		{ "network", "'permissions.network'" },
-		{ "oauth", "'credentials[].oauth'" },
-		{ "permissions.network.allowedDomains", "'permissions.network.allow'" },
-		{ "permissions.network.deniedDomains", "'permissions.network.deny'" },
-		{ "publishedPorts", "'ports'" },
-		{ "runOptions", "'sandbox.entrypoint'" },
-		{ "sandbox.aiFilename", "'agentInstructions.filename'" },
-		{ "sandbox.persistence", "'volumes'" },
-		{ "sandbox.resources.memoryMB", "'sandbox.resources.memory'" },
-		{ "secrets", "'credentials'" },
-		{ "settings", "'setup.files'" },
-		{ "setup.initFiles", "'setup.files'" },
-		{ "template", "'sandbox.image'" },
-		{ "tmpfs", "'volumes' with type tmpfs" },
-	};
 	size_t i;
 
-	for (i = 0; path && i < ARRAY_SIZE(t); i++)
-		if (streq(t[i].old, path))
-			return t[i].new;
+	for (i = 0; path && i < ARRAY_SIZE(moved); i++)
+		if (streq(moved[i].old, path))
+			return moved[i].new;
 	return NULL;
+}
+
+const char *take_moved_near(const char *path)
+{
+	const char *near = path && strlen(path) > 4
+				   ? text_nearest(path, moved, ARRAY_SIZE(moved), sizeof(*moved))
+				   : NULL;
+
+	return take_moved(near);
 }

@@ -3,8 +3,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/buf.h"
-
 enum { STEPS_MAX = 200000, DEPTH_MAX = 2000, HEAP_MAX_KIB = 8192 };
 
 /* "(?:", "(?i)", "(?i:", "(?P<name>" and "(?<name>" are RE2's too. */
@@ -65,27 +63,21 @@ static const char *foreign(const char *p)
 
 static int compile(const char *pattern, pcre2_code **ret, struct err *e)
 {
-	struct buf all = BUF_INIT(PATTERN_MAX + 16);
 	const char *why = strlen(pattern) > PATTERN_MAX ? "more than 512 bytes" : foreign(pattern);
 	PCRE2_SIZE at;
-	int r, code;
+	int code;
 
 	if (why)
-		return err_set(e, -EINVAL, "the pattern has %s", why);
-	r = buf_printf(&all, "^(?:%s)\\z", pattern);
-	*ret = r == 0 ? pcre2_compile((PCRE2_SPTR)buf_data(&all), all.n,
-				      PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY |
-					      PCRE2_NO_AUTO_CAPTURE,
-				      &code, &at, NULL)
-		      : NULL;
-	buf_done(&all);
-	if (r < 0)
-		return err_set(e, r, "out of memory");
+		return err_set(e, -EINVAL, "it has %s", why);
+	*ret = pcre2_compile((PCRE2_SPTR)pattern, strlen(pattern),
+			     PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY |
+				     PCRE2_NO_AUTO_CAPTURE,
+			     &code, &at, NULL);
 	if (!*ret) {
 		char text[120] = "";
 
 		(void)pcre2_get_error_message(code, (PCRE2_UCHAR *)text, sizeof(text));
-		return err_set(e, -EINVAL, "the pattern: %s", text);
+		return err_set(e, -EINVAL, "%s", text);
 	}
 	return 0;
 }
@@ -113,8 +105,8 @@ int pattern_matches(const char *pattern, const char *value)
 		(void)pcre2_set_match_limit(limits, STEPS_MAX);
 		(void)pcre2_set_depth_limit(limits, DEPTH_MAX);
 		(void)pcre2_set_heap_limit(limits, HEAP_MAX_KIB);
-		r = pcre2_match(code, (PCRE2_SPTR)value, strlen(value), 0, PCRE2_ANCHORED, data,
-				limits) >= 0;
+		r = pcre2_match(code, (PCRE2_SPTR)value, strlen(value), 0,
+				PCRE2_ANCHORED | PCRE2_ENDANCHORED, data, limits) >= 0;
 	}
 	pcre2_match_data_free(data);
 	pcre2_match_context_free(limits);

@@ -111,7 +111,7 @@ const char *rules_variable_fault(const char *name)
 			return "what begins with BAC_, DASH_, DOCKER_ or SBX_ is reserved";
 	for (i = 0; i < ARRAY_SIZE(own); i++)
 		if (streq(name, own[i]))
-			return "the sandbox sets it itself";
+			return "it is the sandbox's own";
 	for (i = 0; i < ARRAY_SIZE(proxy); i++)
 		if (!strcasecmp(name, proxy[i]))
 			return "the sandbox sets its proxy itself";

@@ -123,8 +123,8 @@ static void declared(struct take *t, const struct yaml *y, struct declaration *d
 		not_fitting(t, d, d->value);
 }
 
-static void one_argument(struct take *t, const struct yaml *y, struct kit_args *given,
-			 struct kit_arg *into)
+static void one_argument(struct take *t, const struct yaml *y, const char *kit,
+			 struct kit_args *given, struct kit_arg *into)
 {
 	struct declaration d = { 0 };
 	struct yaml at = take_key(y);
@@ -136,7 +136,7 @@ static void one_argument(struct take *t, const struct yaml *y, struct kit_args *
 		return;
 	}
 	declared(t, y, &d);
-	g = given_for(given, t->kit->name, y->key);
+	g = given_for(given, kit, y->key);
 	if (g && !fits(&d, g->value))
 		not_fitting(t, &d, g->value);
 	if (!g && d.required)
@@ -151,7 +151,8 @@ static void one_argument(struct take *t, const struct yaml *y, struct kit_args *
 
 int spec_args(struct take *t, const struct yaml *tree, struct kit_args *given)
 {
-	const struct yaml *map = take_get(tree, "args");
+	const struct yaml *map = take_get(tree, "args"), *name = take_get(tree, "name");
+	const char *kit = name && name->text ? name->text : "";
 	struct kit_args *a = &t->kit->args;
 	size_t i;
 
@@ -164,7 +165,7 @@ int spec_args(struct take *t, const struct yaml *tree, struct kit_args *given)
 	}
 	a->v = pool_zero(t->pool, map->n, sizeof(*a->v));
 	for (i = 0; a->v && i < map->n; i++) {
-		one_argument(t, &map->v[i], given, &a->v[a->n]);
+		one_argument(t, &map->v[i], kit, given, &a->v[a->n]);
 		a->n += a->v[a->n].name ? 1 : 0;
 	}
 	return t->pool->failed ? -ENOMEM : 0;

@@ -193,28 +193,41 @@ void spec_instructions(struct take *t, const struct yaml *y, void *into)
 }
 
 /* ---- permissions.network ---- */
-/* How policy/net.h writes it; what has no ports gets 443 where that is meant. */
+/* Names without ports are for HTTPS; "**" is everything, and an address is not said to be a server of the web. */
+static bool is_bare(const char *written, const char *resource)
+{
+	struct net_span span;
+	size_t n = strlen(written);
+
+	return !strchr(resource, ':') && !(n > 2 && streq(written + n - 2, ":*")) &&
+	       !streq(resource, "**") && net_resource_span(resource, &span) == 0 && !span.n_addr;
+}
+
+/* How policy/net.h writes it, but for ":*": that is kept where it was written, since nothing means something else here. */
 static void resource(struct take *t, const struct yaml *y, void *into, bool https)
 {
-	char text[NET_RESOURCE_MAX + 1 + 4];
-	struct net_span span;
+	char text[NET_RESOURCE_MAX + 1];
+	struct buf out = BUF_INIT(NET_RESOURCE_MAX + 8);
+	const char *ports = "";
 	struct err e;
-	size_t n;
 
 	if (y->kind != YAML_TEXT || yaml_is_null(y)) {
 		take_wrong(t, y, "HOST or HOST:PORT");
 		return;
 	}
-	if (net_resource_check(y->text, text, NET_RESOURCE_MAX + 1, &e) < 0) {
+	if (net_resource_check(y->text, text, sizeof(text), &e) < 0) {
 		TAKE_FAULT(t, y, "found '%.60s', expected HOST or HOST:PORT: %s", y->text, e.msg);
 		return;
 	}
-	n = strlen(text);
-	if (https && net_resource_span(text, &span) == 0 && !span.n_addr && !strchr(text, ':')) {
-		memcpy(text + n, ":443", sizeof(":443"));
-		n += 4;
-	}
-	*(char **)into = pool_text(t->pool, text, n);
+	if (https)
+		ports = is_bare(y->text, text)                       ? ":443"
+			: is_bare(text, text) && strlen(y->text) > 2 ? ":*"
+								     : "";
+	if (buf_printf(&out, "%s%s", text, ports) < 0 || !buf_str(&out))
+		t->pool->failed = true;
+	else
+		*(char **)into = pool_text(t->pool, buf_str(&out), out.n);
+	buf_done(&out);
 }
 
 static void allowed(struct take *t, const struct yaml *y, void *into)

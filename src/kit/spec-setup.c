@@ -38,7 +38,9 @@ static void arguments(struct take *t, const struct yaml *y, void *into)
 	struct kit_texts argv = { 0 };
 
 	if (y->kind != YAML_LIST || !y->n) {
-		take_wrong(t, y, "a list as [sh, -c, 'a && b']");
+		take_wrong(t, y,
+			   y->kind == YAML_LIST ? "a program in it"
+						: "a list as [sh, -c, 'a && b']");
 		return;
 	}
 	take_argv(t, y, &argv);

@@ -193,17 +193,14 @@ static int read_tree(struct take *t, struct yaml *tree, const struct args_text *
 	t->kit->version = (uint8_t)schema(t, tree);
 	if (!t->kit->version)
 		return 0;
-	read_name(t, tree);
-	if (t->kit->version == 2) {
-		r = spec_args(t, tree, given);
-		if (r < 0)
-			return r;
-	}
-	r = args_text_fill(text, t, tree, &t->kit->args);
+	r = t->kit->version == 2 ? spec_args(t, tree, given) : 0;
+	if (r == 0)
+		r = args_text_fill(text, t, tree, &t->kit->args);
 	if (r == 0 && t->kit->version == 1)
 		r = old_renew(t, tree);
 	if (r < 0)
 		return r;
+	read_name(t, tree);
 	read_kind(t, tree);
 	if (t->kit->kind)
 		read_all(t, tree);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "kit/args-text.h"
 #include "kit/kit.h"
 
 static const char *found(const struct yaml *y, char *dst, size_t max)
@@ -13,6 +14,8 @@ static const char *found(const struct yaml *y, char *dst, size_t max)
 		return words[0];
 	if (y->kind != YAML_TEXT)
 		return words[y->kind];
+	if (strstr(y->text, ARGS_TEXT_MARK))
+		return "an argument";
 	(void)snprintf(dst, max, "'%.60s'", y->text);
 	return dst;
 }
@@ -55,16 +58,37 @@ struct yaml take_key(const struct yaml *y)
 	return at;
 }
 
+/* Its fields, as far as they go into a line. */
+static void list_fields(const struct take_field *f, size_t n, char *dst, size_t max)
+{
+	size_t at = 0, i;
+
+	dst[0] = '\0';
+	for (i = 0; i < n; i++) {
+		if (at + strlen(f[i].key) + 8 > max) {
+			(void)snprintf(dst + at, max - at, ", ...");
+			return;
+		}
+		at += (size_t)snprintf(dst + at, max - at, "%s%s", i ? ", " : "", f[i].key);
+	}
+}
+
 static void unknown(struct take *t, const struct yaml *y, const struct take_field *f, size_t n)
 {
 	const char *near = text_nearest(y->key, f, n, sizeof(*f)), *moved = take_moved(y->path);
 	struct yaml at = take_key(y);
+	char list[120];
 
+	list_fields(f, n, list, sizeof(list));
 	if (moved)
 		TAKE_FAULT(t, &at, "found a field of another schema, expected %s", moved);
+	else if (near)
+		TAKE_FAULT(t, &at, "found an unknown field, expected '%s'", near);
+	else if (take_moved_near(y->path))
+		TAKE_FAULT(t, &at, "found an unknown field, expected %s", take_moved_near(y->path));
 	else
 		TAKE_FAULT(t, &at, "found an unknown field, expected %s%s%s",
-			   near ? "'" : "one of ", near ? near : f[0].key, near ? "'" : ", ...");
+			   n > 1 ? "one of " : "'", list, n > 1 ? "" : "'");
 }
 
 void take_map(struct take *t, const struct yaml *y, const struct take_field *f, size_t n,

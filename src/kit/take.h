@@ -24,7 +24,7 @@ struct take_field {
 #define TAKE_FAULT(t, y, ...) report_fault((t)->rep, (t)->file, y, __VA_ARGS__)
 #define TAKE_WARN(t, y, ...)  report_warn((t)->rep, (t)->file, y, __VA_ARGS__)
 
-/* "found X, expected Y" about this node. */
+/* "found X, expected Y" about this node; a reference to an argument that is not replaced is said to be one. */
 void take_wrong(struct take *t, const struct yaml *y, const char *expected);
 /* Is it a map (list)? Else it is told. */
 bool take_is(struct take *t, const struct yaml *y, enum yaml_kind kind);
@@ -42,6 +42,8 @@ void *take_list(struct take *t, const struct yaml *y, size_t size,
 void take_missing(struct take *t, const struct yaml *map, const char *key, const char *expected);
 /* Which name it has in schema 2 (or 1), by the path of a field that this one does not have: "'setup.install'". NULL: unknown. */
 const char *take_moved(const char *path);
+/* The same of the nearest such name, for one that was mistyped. */
+const char *take_moved_near(const char *path);
 
 /* ---- readers of one value ---- */
 void take_text(struct take *t, const struct yaml *y, void *into); /* char *; not empty */

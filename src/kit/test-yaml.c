@@ -43,18 +43,18 @@ static void refused(void)
 	static const struct {
 		const char *text, *msg;
 	} t[] = {
-		{ "a: 1\na: 2\n", "line 2: the key 'a' is there twice" },
+		{ "a: 1\na: 2\n", "line 2: found the key 'a' a second time" },
 		{ "a: &x 1\n", "line 1: anchors" },
 		{ "a: &x [1]\nb: *x\n", "line 1: anchors" },
 		{ "b: *x\n", "line 1: anchors" },
 		{ "a: !!str 1\n", "line 1: anchors" },
-		{ "a: 1\n---\nb: 2\n", "line 2: one document" },
+		{ "a: 1\n---\nb: 2\n", "line 2: found another document" },
 		{ "a: [1\n", "line " },
 		{ "a: b: c\n", "line 1" },
 		{ "a:\n\t- b\n", "line 2" },
-		{ "? [a]\n: b\n", "line 1: a key is a plain text" },
-		{ "[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "line 1: more than 16 levels" },
-		{ "a: \"x\\0y\"\n", "line 1: a NUL" },
+		{ "? [a]\n: b\n", "line 1: found something else as a key" },
+		{ "[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]", "line 1: found more than 16 levels" },
+		{ "a: \"x\\0y\"\n", "line 1: found a NUL" },
 		{ "a: \xff\n", "it is not UTF-8" },
 	};
 	struct yaml y = { 0 };

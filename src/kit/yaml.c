@@ -113,7 +113,7 @@ static int text_of(struct reader *r, struct fy_event *event, char **ret)
 	const char *s = fy_token_get_text(event->scalar.value, &n);
 
 	if (s && memchr(s, '\0', n))
-		return fault(r, event, "a NUL");
+		return fault(r, event, "found a NUL");
 	*ret = text_dup(s, s ? n : 0);
 	return *ret ? 0 : no_memory(r);
 }
@@ -179,7 +179,7 @@ static int copy(struct reader *r, const struct yaml *from, struct yaml *to, unsi
 static int copied(struct reader *r, struct fy_event *event, int k)
 {
 	if (k == -E2BIG)
-		return fault(r, event, "what aliases stand for is too much");
+		return fault(r, event, "found too much that aliases stand for");
 	return k < 0 ? no_memory(r) : 0;
 }
 
@@ -191,7 +191,7 @@ static int keep_anchor(struct reader *r, struct fy_event *event, struct fy_token
 	const char *s = fy_token_get_text(name, &n);
 
 	if (r->n_anchors == YAML_ANCHORS_MAX)
-		return fault(r, event, "more than %d anchors", YAML_ANCHORS_MAX);
+		return fault(r, event, "found more than %d anchors", YAML_ANCHORS_MAX);
 	a->name = text_dup(s, s ? n : 0);
 	if (!a->name)
 		return no_memory(r);
@@ -236,22 +236,21 @@ static int merge_map(struct reader *r, struct fy_event *event, const struct yaml
 	return 0;
 }
 
-/* "<<": the last key that was read. */
-static int merge(struct reader *r, struct fy_event *event, struct yaml *map)
+/* What "<<" stood for, in order: a key of the map itself wins, and then the first. */
+static int merge(struct reader *r, struct fy_event *event, const struct yaml *from,
+		 struct yaml *map)
 {
-	struct yaml from = map->v[--map->n];
 	size_t i;
 	int k = 0;
 
-	if (from.kind == YAML_MAP)
-		k = merge_map(r, event, &from, map);
-	else if (from.kind != YAML_LIST)
-		k = fault(r, event, "'<<' merges a map, or a list of maps");
-	for (i = 0; i < from.n && k == 0 && from.kind == YAML_LIST; i++)
-		k = from.v[i].kind == YAML_MAP
-			    ? merge_map(r, event, &from.v[i], map)
-			    : fault(r, event, "'<<' merges a map, or a list of maps");
-	yaml_done(&from);
+	if (from->kind == YAML_MAP)
+		return merge_map(r, event, from, map);
+	for (i = 0; i < from->n && k == 0 && from->kind == YAML_LIST; i++)
+		k = from->v[i].kind == YAML_MAP ? merge_map(r, event, &from->v[i], map) : -EINVAL;
+	if (k == -EINVAL || from->kind != YAML_LIST)
+		return fault_at(
+			r, from->line, from->column,
+			"found something else behind '<<', expected a map, or a list of maps");
 	return k;
 }
 
@@ -274,7 +273,7 @@ static int read_key(struct reader *r, struct fy_event *event, struct yaml *map, 
 	int k;
 
 	if (event->type != FYET_SCALAR || event->scalar.anchor || event->scalar.tag)
-		return fault(r, event, "a key is a plain text");
+		return fault(r, event, "found something else as a key, expected a plain text");
 	one->line = line_of(event);
 	one->column = column_of(event);
 	k = text_of(r, event, &one->key);
@@ -285,13 +284,14 @@ static int read_key(struct reader *r, struct fy_event *event, struct yaml *map, 
 		return 1;
 	if (!is_twice(map))
 		return 0;
-	k = fault(r, event, "the key '%.60s' is there twice", one->key);
+	k = fault(r, event, "found the key '%.60s' a second time", one->key);
 	return r->rep ? 2 : k;
 }
 
-/* A key and its value. */
+/* A key and its value; that of "<<" into merges. */
 /* NOLINTNEXTLINE(misc-no-recursion): as above */
-static int read_pair(struct reader *r, struct fy_event *event, struct yaml *map, unsigned depth)
+static int read_pair(struct reader *r, struct fy_event *event, struct yaml *map,
+		     struct yaml *merges, unsigned depth)
 {
 	struct fy_event *value = NULL;
 	int k, what;
@@ -301,38 +301,58 @@ static int read_pair(struct reader *r, struct fy_event *event, struct yaml *map,
 	if (k < 0)
 		return k;
 	k = read_node(r, value, &map->v[map->n - 1], depth + 1);
-	if (k == 0 && what == 1)
-		k = merge(r, value, map);
-	else if (k == 0 && what == 2)
-		drop_last(map);
 	fy_parser_event_free(r->parser, value);
+	if (k == 0 && what == 1) {
+		struct yaml *one = grow(merges);
+
+		if (!one)
+			return no_memory(r);
+		*one = map->v[--map->n];
+	} else if (k == 0 && what == 2) {
+		drop_last(map);
+	}
+	return k;
+}
+
+static int end_map(struct reader *r, struct fy_event *event, struct yaml *map,
+		   const struct yaml *merges)
+{
+	size_t i;
+	int k = 0;
+
+	for (i = 0; k == 0 && i < merges->n; i++)
+		k = merge(r, event, &merges->v[i], map);
 	return k;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int read_items(struct reader *r, struct yaml *y, enum fy_event_type end, unsigned depth)
 {
-	for (;;) {
+	struct yaml merges = { 0 };
+	bool more = true;
+	int k = 0;
+
+	while (k == 0 && more) {
 		struct fy_event *event;
 		struct yaml *one;
-		int k = next(r, &event);
 
+		k = next(r, &event);
 		if (k < 0)
-			return k;
-		if (event->type == end) {
-			fy_parser_event_free(r->parser, event);
-			return 0;
-		}
-		one = grow(y);
-		k = one ? 0 : no_memory(r);
-		if (k == 0 && y->kind == YAML_MAP)
-			k = read_pair(r, event, y, depth);
-		else if (k == 0)
+			break;
+		more = event->type != end;
+		one = more ? grow(y) : NULL;
+		if (!more)
+			k = end_map(r, event, y, &merges);
+		else if (!one)
+			k = no_memory(r);
+		else if (y->kind == YAML_MAP)
+			k = read_pair(r, event, y, &merges, depth);
+		else
 			k = read_node(r, event, one, depth + 1);
 		fy_parser_event_free(r->parser, event);
-		if (k < 0)
-			return k;
 	}
+	yaml_done(&merges);
+	return k;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as above */
@@ -369,9 +389,9 @@ static int read_node(struct reader *r, struct fy_event *event, struct yaml *ret,
 		ret->column = ret->at_column;
 	}
 	if (depth > YAML_DEPTH_MAX)
-		return fault(r, event, "more than %d levels", YAML_DEPTH_MAX);
+		return fault(r, event, "found more than %d levels", YAML_DEPTH_MAX);
 	if (++r->nodes > YAML_NODES_MAX)
-		return fault(r, event, "more than %d values", YAML_NODES_MAX);
+		return fault(r, event, "found more than %d values", YAML_NODES_MAX);
 	if (event->type == FYET_SCALAR) {
 		anchor = event->scalar.anchor;
 		tag = event->scalar.tag;
@@ -409,7 +429,7 @@ static int read_document(struct reader *r, struct yaml *ret)
 			break;
 		case FYET_DOCUMENT_START:
 			if (++documents > 1)
-				k = fault(r, event, "one document is enough");
+				k = fault(r, event, "found another document, expected one");
 			break;
 		case FYET_STREAM_END:
 			more = false;
@@ -467,6 +487,14 @@ static int too_long(struct reader *r, size_t n)
 	return -EINVAL;
 }
 
+static int not_text(struct reader *r, const char *found, const char *plain)
+{
+	if (!r->rep)
+		return err_set(r->e, -EINVAL, "%s", plain);
+	report_fault_at(r->rep, r->file, 0, 0, "found %s", found);
+	return -EINVAL;
+}
+
 /* An invisible mark that some editors put in front. */
 static void skip_mark(const char **text, size_t *n)
 {
@@ -485,12 +513,10 @@ static int read_text(struct reader *r, const char *text, size_t n, struct yaml *
 	if (n > YAML_MAX)
 		return too_long(r, n);
 	skip_mark(&text, &n);
-	if (!text_is_utf8(text, n)) {
-		if (!r->rep)
-			return err_set(r->e, -EINVAL, "it is not UTF-8");
-		report_fault_at(r->rep, r->file, 0, 0, "found bytes that are not UTF-8");
-		return -EINVAL;
-	}
+	if (!text_is_utf8(text, n))
+		return not_text(r, "bytes that are not UTF-8", "it is not UTF-8");
+	if (memchr(text, '\0', n)) /* the parser would take it for the end */
+		return not_text(r, "a NUL", "it has a NUL");
 	fy_diag_cfg_default(&diag);
 	diag.fp = NULL;
 	r->diag = fy_diag_create(&diag);
