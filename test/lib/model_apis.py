@@ -75,8 +75,9 @@ def parse_responses(t, body):
             ours = False
             if role == "user":
                 t.user += flat(m.get("content")) + "\n"
-    t.tools = [Tool(x.get("name") or x["type"], x.get("parameters"), "custom" if x["type"] == "custom" else "function")
-               for x in offered if x["type"] in ("function", "custom", "local_shell")]
+    offered = [(x, None) for x in offered] + [(x, n["name"]) for n in offered if n["type"] == "namespace" for x in n.get("tools") or []]
+    t.tools = [Tool(x.get("name") or x["type"], x.get("parameters"), "custom" if x["type"] == "custom" else "function", space)
+               for x, space in offered if x["type"] in ("function", "custom", "local_shell")]
     t.form = ((body.get("text") or {}).get("format") or {}).get("schema")
 
 
@@ -161,7 +162,7 @@ def shaped(schema):
     kind = kind_of(schema)
     if kind == "object":
         return {k: shaped(v) for k, v in (schema.get("properties") or {}).items()}
-    return {"string": "A task", "number": 0, "integer": 0, "boolean": False, "array": []}.get(kind)
+    return {"string": "A task", "number": 1, "integer": 1, "boolean": False, "array": []}.get(kind)
 
 
 # ---- answers: a document for the whole, events for the stream
@@ -212,14 +213,16 @@ def responses(t, say, calls):
         items.append({"id": name("msg_"), "type": "message", "status": "completed", "role": "assistant",
                       "content": [{"type": "output_text", "text": say, "annotations": [], "logprobs": []}]})
     for x, a in calls:
+        space = {"namespace": x.namespace} if x.namespace else {}
         if x.name == "local_shell":
             items.append({"id": name("lsh_"), "type": "local_shell_call", "call_id": name("call_"), "status": "completed",
                           "action": {"type": "exec", "command": a["command"], "env": {}}})
         elif x.kind == "custom":
-            items.append({"id": name("ctc_"), "type": "custom_tool_call", "call_id": name("call_"), "status": "completed", "name": x.name, "input": a})
+            items.append({"id": name("ctc_"), "type": "custom_tool_call", "call_id": name("call_"), "status": "completed", "name": x.name, "input": a,
+                          **space})
         else:
             items.append({"id": name("fc_"), "type": "function_call", "call_id": name("call_"), "status": "completed", "name": x.name,
-                          "arguments": json.dumps(a)})
+                          "arguments": json.dumps(a), **space})
     reads, writes = count(t.everything), count(json.dumps(items))
     usage = {"input_tokens": reads, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": writes,
              "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": reads + writes}

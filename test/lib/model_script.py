@@ -47,8 +47,8 @@ FILLER = {"string": "as asked", "number": 0, "integer": 0, "boolean": False, "ar
 class Tool:
     """One of those that a request offers. kind: function, or custom for one that takes a text."""
 
-    def __init__(self, name, schema=None, kind="function"):
-        self.name, self.schema, self.kind = name, schema or {}, kind
+    def __init__(self, name, schema=None, kind="function", namespace=None):
+        self.name, self.schema, self.kind, self.namespace = name, schema or {}, kind, namespace
 
 
 def working_directory(text):
@@ -106,9 +106,19 @@ def in_shell(action, words):
     return shlex.join(["python3", "-c", code, words["path"], words["old"], words["new"]])
 
 
+def in_code(action, words, cwd):
+    """The same as JavaScript, for a client whose only tool runs that, with its tools in it."""
+    if action in ("write", "edit"):
+        return f"text(await tools.apply_patch({json.dumps(patch(action, words, cwd))}));"
+    command = words["command"] if action == "shell" else in_shell(action, words)
+    return f"const r = await tools.exec_command({json.dumps({'cmd': command})}); text(r.output);"
+
+
 def call(action, words, tools, cwd):
     """The tool and its arguments (a dict, or a text for a custom tool)."""
     by_name = {t.name: t for t in tools}
+    if "exec" in by_name and by_name["exec"].kind == "custom":
+        return by_name["exec"], in_code(action, words, cwd)
     if action in by_name and action not in TOOLS:
         return by_name[action], words
     tool = next((by_name[n] for n in TOOLS[action] if n in by_name), None)
