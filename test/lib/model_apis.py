@@ -116,7 +116,8 @@ PARSERS = {"chat": parse_chat, "responses": parse_responses, "messages": parse_m
 
 
 class Threads:
-    """Anthropic's message threads: a request may say no more than what is new since an answer, by the answer's id. The latest of them."""
+    """What was said before, for requests that say no more than what is new since an answer, by the answer's id: Anthropic's message threads, and
+    previous_response_id of OpenAI's responses. The latest of them are kept."""
     MAX = 4096
 
     def __init__(self):
@@ -124,21 +125,21 @@ class Threads:
 
     def whole(self, body):
         thread = body.get("thread") or {}
-        if thread.get("type") != "continue":
+        before = thread.get("previous_message_id") if thread.get("type") == "continue" else body.get("previous_response_id")
+        if not before:
             return body
         with self.lock:
-            was = self.bodies.get(thread.get("previous_message_id"))
+            was = self.bodies.get(before)
         if was is None:
             raise KeyError("no such thread")
-        return {**was, **body, "messages": was["messages"] + body["messages"]}
+        field = "messages" if "messages" in body else "input"
+        return {**was, **body, field: was[field] + body[field]}
 
-    def keep(self, body, document):
-        if "thread" in body:
-            with self.lock:
-                said = {"role": "assistant", "content": document["content"]}
-                self.bodies[document["id"]] = {**body, "messages": body["messages"] + [said]}
-                if len(self.bodies) > self.MAX:
-                    self.bodies.popitem(last=False)
+    def keep(self, body, field, name, said):
+        with self.lock:
+            self.bodies[name] = {**body, field: body[field] + said}
+            if len(self.bodies) > self.MAX:
+                self.bodies.popitem(last=False)
 
 
 threads = Threads()
@@ -307,12 +308,23 @@ def gemini(t, say, calls):
 ANSWERS = {"chat": chat, "responses": responses, "messages": messages, "gemini": gemini}
 
 
-def answer(api, t, say, calls):
+def both(api, t, say, calls):
+    """An answer as a document, and as events."""
     if t.form and not calls:
         say = json.dumps(shaped(t.form))
-    whole, events = ANSWERS[api](t, say or (None if calls else "Done."), calls)
-    if api == "messages":
-        threads.keep(t.body, whole)
+    if say is None and not calls:
+        say = "Done."
+    whole, events = ANSWERS[api](t, say, calls)
+    if api == "messages" and "thread" in t.body:
+        threads.keep(t.body, "messages", whole["id"], [{"role": "assistant", "content": whole["content"]}])
+    if api == "responses" and isinstance(t.body.get("input"), list):
+        threads.keep(t.body, "input", whole["id"], whole["output"])
+    return whole, events
+
+
+def answer(api, t, say, calls):
+    """The type and the pieces of an answer over HTTP."""
+    whole, events = both(api, t, say, calls)
     if not t.stream:
         return "application/json", [json.dumps(whole).encode()]
     if not t.sse:
