@@ -55,6 +55,15 @@ shown() {
 	PYTHON
 }
 
+# dialogue: what the model was asked and what it did, in short
+dialogue() {
+	python3 - <<-'PYTHON'
+		import json
+		for r in map(json.loads, open("world/seen")):
+		    print(r["status"], r["method"], r["host"], r["path"].partition("?")[0], r.get("turn", ""), str(r.get("calls", ""))[:150])
+	PYTHON
+}
+
 # ---- the repository
 repository() { # DIRECTORY
 	mkdir -p "$1"
@@ -170,6 +179,7 @@ agent_job() { # AGENT
 	ok "$1: works unattended" works "$1" "$repo" 'fix the failing test'
 	note "$1: worked for $((SECONDS - before)) s"
 	like "$1: says that it is done" "$out" 'its test passes'
+	[[ $out =~ 'its test passes' ]] || note "$(seen "$1")" "$(dialogue)"
 	is "$1: 1: the variable is the sentinel" "$(bac exec "$1" printenv "$variable")" proxy-managed
 	like "$1: 1: the model was shown the key, and no other" "$(shown)" '^([4-9]|[1-9][0-9]) 0$'
 	is "$1: 4: nothing was refused but what the list has chosen" "$(unchosen "$1" "$refused")" ''

@@ -137,7 +137,7 @@ class Threads:
 
     def keep(self, body, field, name, said):
         with self.lock:
-            self.bodies[name] = {**body, field: body[field] + said}
+            self.bodies[name] = {**{k: v for k, v in body.items() if k != "generate"}, field: body[field] + said}
             if len(self.bodies) > self.MAX:
                 self.bodies.popitem(last=False)
 

@@ -371,7 +371,9 @@ def web_socket(model):
                 if event["type"] in ("response.completed", "error"):
                     return event
         client = Responses(PI, "x")
-        e = ask({"type": "response.create", **client.body})["response"]
+        e = ask({"type": "response.create", "generate": False, **client.body})["response"]
+        same("what is only to be kept has no answer", e["output"], [])
+        e = ask({"type": "response.create", "input": [], "previous_response_id": e["id"]})["response"]
         same("the first turn over it", e["output"][-1]["name"], "read")
         e = ask({"type": "response.create", "input": [{"type": "function_call_output", "call_id": "c", "output": "x"}], "previous_response_id": e["id"]})
         same("the second says only what is new", e["response"]["output"][-1]["name"], "edit")
