@@ -254,16 +254,50 @@ static int save(int dir, const char *config_dir, const struct approvals *more, s
 	return r < 0 ? err_errno(e, r, "cannot write %s/%s", config_dir, name) : 0;
 }
 
-int approve_save(const char *config_dir, const struct approvals *more, struct err *e)
+static int begin(const char *config_dir, int *ret_dir, int *ret_lock, struct err *e)
 {
-	_close_ int dir = -1, lock = -1;
+	_close_ int dir = -1;
 	int r = dirs_make(config_dir);
 
 	if (r == 0) {
 		dir = open(config_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		r = dir < 0 ? -errno : lock_take_within(dir, "credentials.lock", LOCK_MS, &lock);
+		r = dir < 0 ? -errno : lock_take_within(dir, "credentials.lock", LOCK_MS, ret_lock);
 	}
 	if (r < 0)
 		return err_errno(e, r, "cannot write %s/%s", config_dir, name);
-	return save(dir, config_dir, more, e);
+	*ret_dir = take_fd(&dir);
+	return 0;
+}
+
+int approve_save(const char *config_dir, const struct approvals *more, struct err *e)
+{
+	_close_ int dir = -1, lock = -1;
+	int r = begin(config_dir, &dir, &lock, e);
+
+	return r == 0 ? save(dir, config_dir, more, e) : r;
+}
+
+int approve_drop(const char *config_dir, const char *service, struct err *e)
+{
+	_close_ int dir = -1, lock = -1;
+	struct buf out = BUF_INIT(YAML_MAX);
+	struct approvals a, kept = { 0 };
+	int r = begin(config_dir, &dir, &lock, e);
+
+	if (r == 0)
+		r = approve_load(config_dir, &a, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < a.n && r == 0; i++)
+		if (!streq(a.v[i].service, service))
+			r = approve_add(&kept, a.v[i].service, a.v[i].oauth, a.v[i].domain);
+	if (r == 0 && kept.n != a.n) {
+		r = write_text(&kept, &out);
+		if (r == 0)
+			r = fd_replace_file(dir, name, 0600, buf_data(&out), out.n);
+	}
+	buf_done(&out);
+	approve_done(&a);
+	approve_done(&kept);
+	return r < 0 ? err_errno(e, r, "cannot write %s/%s", config_dir, name) : 0;
 }

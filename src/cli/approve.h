@@ -38,3 +38,6 @@ int approve_save(const char *config_dir, const struct approvals *more, struct er
 
 /* The text of a file, for tests: as approve_load() reads it. */
 int approve_parse(const char *text, size_t n, struct approvals *ret, struct err *e) _must_check_;
+
+/* Take all of one service's approvals out of the file, under the same lock. 0 also where there is none. */
+int approve_drop(const char *config_dir, const char *service, struct err *e) _must_check_;
