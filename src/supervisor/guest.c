@@ -59,6 +59,7 @@ void sup_guest_shutdown(struct sup *s)
 static bool on_hello(struct sup *s, const struct wire_frame *f)
 {
 	struct wire_config c = { .hostname = s->order.name, .workdir = s->order.workdir };
+	const struct wire_env image = { s->order.n_image_env, s->order.image_env };
 	struct wire_hello m;
 
 	if (s->hello || wire_hello_parse(&m, f) != WIRE_OK || m.version != WIRE_VERSION)
@@ -67,7 +68,8 @@ static bool on_hello(struct sup *s, const struct wire_frame *f)
 	slog_say(s->log, "the guest's kernel is %s; init runs %.3f s after QEMU's start", m.release,
 		 (double)(fd_now_ns() - s->started_ns) / 1e9);
 	c.realtime_ns = fd_real_ns();
-	if (wire_config_add(&s->guest.out, &c) < 0 || sup_net_config(s) < 0 ||
+	if ((s->order.image && wire_image_add(&s->guest.out, &image) < 0) ||
+	    wire_config_add(&s->guest.out, &c) < 0 || sup_net_config(s) < 0 ||
 	    sup_share_config(s) < 0)
 		return false;
 	conn_flush(&s->guest);
@@ -94,6 +96,16 @@ static bool on_fail(struct sup *s, const struct wire_frame *f)
 		return false;
 	sup_reason(s, "the guest cannot come up: %s", why);
 	sup_event(s, EV_FAIL);
+	return true;
+}
+
+static bool on_note(struct sup *s, const struct wire_frame *f)
+{
+	const char *text;
+
+	if (!s->hello || wire_text_parse(&text, f) != WIRE_OK)
+		return false;
+	(void)snprintf(s->note, sizeof(s->note), "%.*s", (int)strcspn(text, "\n"), text);
 	return true;
 }
 
@@ -133,6 +145,7 @@ static const struct {
 	[WIRE_HELLO] = { EARLY, on_hello },
 	[WIRE_READY] = { EARLY, on_ready },
 	[WIRE_FAIL] = { EARLY | LATE, on_fail },
+	[WIRE_NOTE] = { EARLY, on_note },
 	[WIRE_TIME_ASK] = { EARLY | LATE, on_time_ask },
 	[WIRE_MOUNTED] = { EARLY | LATE, sup_share_mounted },
 	[WIRE_PONG] = { LATE, on_pong },

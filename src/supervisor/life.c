@@ -229,7 +229,7 @@ static void entered(struct sup *s)
 {
 	switch (s->state) {
 	case STATE_RUNNING:
-		tell_starter(s, 'R', "");
+		tell_starter(s, 'R', s->note);
 		sup_use_changed(s);
 		break;
 	case STATE_GONE:

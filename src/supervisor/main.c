@@ -1,7 +1,7 @@
 /* bac-supervisor: runs one sandbox, from the start of its machine to its end.
  *
  * Started by a bac command with its orders (descriptor 3), the lock of the sandbox's directory (4), which it
- * holds as long as it lives, a pipe (5) on which it says one line: R (ready), H (the boot hung) or E and why, and a
+ * holds as long as it lives, a pipe (5) on which it says one line: R (ready) and what the user should know, H (the boot hung) or E and why, and a
  * socket (6) with the shares; 7 and 8 are memory files: policy and credentials (wire/order.h).
  *
  * The order of the stages is the argument:
@@ -149,6 +149,8 @@ static int spawn(struct sup *s, struct ends *ours, struct ends *theirs, struct e
 			     .initrd = o->initrd,
 			     .cmdline = o->cmdline,
 			     .root_image = o->root_image,
+			     .root_blobs = o->root_blobs,
+			     .base_image = *o->base_image ? o->base_image : NULL,
 			     .disk_image = o->disk_image,
 			     .ctl_fd = theirs->ctl,
 			     .qmp_fd = theirs->qmp,

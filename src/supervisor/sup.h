@@ -91,7 +91,8 @@ struct sup {
 	int console_fd, listen_fd, clock_fd;
 	uv_signal_t sigchld, sigterm;
 	uv_timer_t deadline, idle, ping;
-	bool hello; /* the guest has said HELLO */
+	bool hello;     /* the guest has said HELLO */
+	char note[280]; /* its NOTE: for the command that started us */
 	bool wire_dead;
 	bool reading_guest; /* what comes of it for clients is sent when all is read */
 

@@ -1,4 +1,4 @@
-/* QEMU's command line: one machine with two disks, one serial port for us and one for the kernel.
+/* QEMU's command line: one machine with two or three disks, one serial port for us and one for the kernel.
  *
  * Why each thing is there:
  *   acpi=on          Debian's kernels find virtio-mmio devices through it only, and power off with it
@@ -12,7 +12,11 @@
  *   -erms, -fsrm     emulation does rep movsb byte by byte; without these the guest copies otherwise
  *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
  *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
- *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s */
+ *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s
+ *
+ * A root of layers is several files that the guest sees as one disk. QEMU's VMDK driver reads such a disk's description: a text with
+ * one line for each file. It opens the files itself, by the names of the sets that they are in, and as what they are: it does not look into
+ * them for a format. (No empty line before the first of these lines: QEMU counts the one after it twice.) */
 #include "vm/args.h"
 
 #include <stdarg.h>
@@ -111,6 +115,42 @@ static void disk(struct vm_args *a, const struct vm_spec *s, int fd, const char 
 	     name, writable ? ",discard=on" : "");
 }
 
+/* A read-only disk of several files: its description says which. */
+static void extents(struct vm_args *a, const struct vm_spec *s)
+{
+	bool mmio = streq(s->machine, "microvm");
+	size_t i;
+
+	made(a, "-add-fd", "fd=%d,set=%d", VM_FD_ROOT, VM_FD_ROOT);
+	made(a, "-add-fd", "fd=%d,set=%d", VM_FD_EXTENTS, VM_FD_EXTENTS);
+	for (i = 0; s->root_blobs[i] && i < VM_BLOBS_MAX; i++)
+		made(a, "-add-fd", "fd=%zu,set=%zu", VM_FD_BLOBS + i, VM_FD_BLOBS + i);
+	made(a, "-blockdev",
+	     "driver=file,node-name=root-file,filename=/dev/fdset/%d,aio=threads,read-only=on,"
+	     "locking=off",
+	     VM_FD_EXTENTS);
+	pair(a, "-blockdev", "driver=vmdk,node-name=root,file=root-file,read-only=on");
+	made(a, "-device", "virtio-blk-%s,drive=root,serial=root", mmio ? "device" : "pci");
+}
+
+int vm_args_extents(struct buf *out, const uint64_t *sizes, size_t n)
+{
+	size_t i;
+	int r = buf_printf(out, "# Disk DescriptorFile\nversion=1\nCID=fffffffe\n"
+				"parentCID=ffffffff\ncreateType=\"twoGbMaxExtentFlat\"\n");
+
+	for (i = 0; i < n && r == 0; i++) {
+		if (sizes[i] % 4096 || !sizes[0])
+			return -EINVAL;
+		if (!sizes[i])
+			continue;
+		r = buf_printf(out, "RW %llu FLAT \"/dev/fdset/%zu\" 0\n",
+			       (unsigned long long)(sizes[i] / 512),
+			       i ? VM_FD_BLOBS + i - 1 : VM_FD_ROOT);
+	}
+	return r;
+}
+
 /* The file server. Its queue is as long as the device allows, since one request of 1 MiB takes 258 places. */
 static void shares(struct vm_args *a, const struct vm_spec *s)
 {
@@ -177,8 +217,12 @@ int vm_args_make(const struct vm_spec *s, struct vm_args *ret)
 	pair(a, "-global", "virtio-mmio.force-legacy=false");
 	processor(a, s);
 	ports(a, s);
-	if (s->root_image)
+	if (s->root_image && s->root_blobs && s->root_blobs[0])
+		extents(a, s);
+	else if (s->root_image)
 		disk(a, s, VM_FD_ROOT, "root", false);
+	if (s->base_image)
+		disk(a, s, VM_FD_BASE, "base", false);
 	if (s->disk_image)
 		disk(a, s, VM_FD_DISK, "disk", true);
 	if (s->share_fd)

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -21,7 +22,9 @@ enum {
 };
 
 struct files {
-	int null, root, disk;
+	int null, root, disk, base, extents;
+	int blobs[VM_BLOBS_MAX];
+	size_t n_blobs;
 };
 
 static void files_done(struct files *f)
@@ -29,6 +32,10 @@ static void files_done(struct files *f)
 	f->null = fd_close(f->null);
 	f->root = fd_close(f->root);
 	f->disk = fd_close(f->disk);
+	f->base = fd_close(f->base);
+	f->extents = fd_close(f->extents);
+	while (f->n_blobs)
+		(void)fd_close(f->blobs[--f->n_blobs]);
 }
 
 /* Two machines on one disk would ruin it. The lock belongs to the open file, which QEMU inherits: it
@@ -61,26 +68,105 @@ static int open_regular(const char *path, int flags, int *ret, struct err *e)
 }
 
 /* Whoever uses a template holds a shared lock on its image (image/image.h); QEMU inherits this one. */
-static int open_root(const struct vm_spec *s, int *ret, struct err *e)
+static int open_image(const char *path, int *ret, struct err *e)
 {
-	int r = open_regular(s->root_image, O_RDONLY, ret, e);
+	int r = open_regular(path, O_RDONLY, ret, e);
 
 	if (r < 0 || flock(*ret, LOCK_SH | LOCK_NB) == 0)
 		return r;
 	if (errno == EWOULDBLOCK)
-		return err_set(e, -EBUSY, "the image %s is being removed", s->root_image);
-	return err_errno(e, -errno, "cannot lock the image %s", s->root_image);
+		return err_set(e, -EBUSY, "the image %s is being removed", path);
+	return err_errno(e, -errno, "cannot lock the image %s", path);
+}
+
+static int open_blobs(const struct vm_spec *s, struct files *f, struct err *e)
+{
+	const char *const *b;
+	int r = 0;
+
+	for (b = s->root_blobs; b && *b && r == 0; b++) {
+		int fd = -1;
+
+		if (f->n_blobs == VM_BLOBS_MAX)
+			return err_set(e, -E2BIG, "the image %s has too many layers (%d at most)",
+				       s->root_image, VM_BLOBS_MAX);
+		r = open_image(*b, &fd, e);
+		if (fd >= 0)
+			f->blobs[f->n_blobs++] = fd;
+	}
+	return r;
+}
+
+static int size_of(int fd, uint64_t *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret = (uint64_t)st.st_size;
+	return 0;
+}
+
+/* A memory file for reading: QEMU takes no descriptor that can do more than it asks for. */
+static int text_file(const struct buf *text, int *ret)
+{
+	_close_ int fd = memfd_create("bac-root", MFD_CLOEXEC), again = -1;
+	char path[32];
+	int r = fd < 0 ? -errno : fd_write_all(fd, buf_data(text), text->n);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDONLY | O_CLOEXEC);
+	if (again < 0)
+		return -errno;
+	*ret = take_fd(&again);
+	return 0;
+}
+
+/* What VM_FD_EXTENTS says, in a memory file. */
+static int describe(const struct vm_spec *s, struct files *f, struct err *e)
+{
+	_free_ uint64_t *sizes = calloc(f->n_blobs + 1, sizeof(*sizes));
+	struct buf out = BUF_INIT(128UL * (VM_BLOBS_MAX + 8));
+	size_t i;
+	int r = sizes ? size_of(f->root, &sizes[0]) : -ENOMEM;
+
+	for (i = 0; i < f->n_blobs && r == 0; i++)
+		r = size_of(f->blobs[i], &sizes[i + 1]);
+	if (r == 0)
+		r = vm_args_extents(&out, sizes, f->n_blobs + 1);
+	if (r == 0)
+		r = text_file(&out, &f->extents);
+	buf_done(&out);
+	if (r == -EINVAL)
+		return err_set(e, r, "the image %s or one of its layers is damaged", s->root_image);
+	return r < 0 ? err_errno(e, r, "cannot describe the image %s", s->root_image) : 0;
+}
+
+static int open_images(const struct vm_spec *s, struct files *f, struct err *e)
+{
+	int r = 0;
+
+	if (s->root_image)
+		r = open_image(s->root_image, &f->root, e);
+	if (r == 0 && s->root_image)
+		r = open_blobs(s, f, e);
+	if (r == 0 && f->n_blobs)
+		r = describe(s, f, e);
+	if (r == 0 && s->base_image)
+		r = open_image(s->base_image, &f->base, e);
+	return r;
 }
 
 static int open_files(const struct vm_spec *s, struct files *f, struct err *e)
 {
-	int r = 0;
+	int r;
 
 	f->null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (f->null < 0)
 		return err_errno(e, -errno, "cannot open /dev/null");
-	if (s->root_image)
-		r = open_root(s, &f->root, e);
+	r = open_images(s, f, e);
 	if (r == 0 && s->disk_image)
 		r = open_regular(s->disk_image, O_RDWR, &f->disk, e);
 	if (r < 0 || f->disk < 0)
@@ -93,7 +179,7 @@ static int open_files(const struct vm_spec *s, struct files *f, struct err *e)
 
 static size_t map_fds(const struct vm_spec *s, const struct files *f, struct sys_fd *map)
 {
-	size_t n = 0;
+	size_t n = 0, i;
 
 	map[n++] = (struct sys_fd) { f->null, VM_FD_NULL };
 	map[n++] = (struct sys_fd) { s->console_fd, VM_FD_OUT };
@@ -108,6 +194,12 @@ static size_t map_fds(const struct vm_spec *s, const struct files *f, struct sys
 		map[n++] = (struct sys_fd) { f->root, VM_FD_ROOT };
 	if (f->disk >= 0)
 		map[n++] = (struct sys_fd) { f->disk, VM_FD_DISK };
+	if (f->base >= 0)
+		map[n++] = (struct sys_fd) { f->base, VM_FD_BASE };
+	if (f->extents >= 0)
+		map[n++] = (struct sys_fd) { f->extents, VM_FD_EXTENTS };
+	for (i = 0; i < f->n_blobs; i++)
+		map[n++] = (struct sys_fd) { f->blobs[i], VM_FD_BLOBS + (int)i };
 	return n;
 }
 
@@ -213,7 +305,9 @@ static int spawn(const struct vm_spec *s, const struct files *f, struct cage_bin
 
 int vm_spawn(const struct vm_spec *s, pid_t *ret_pid, int *ret_pidfd, struct err *e)
 {
-	_cleanup_(files_done) struct files f = { -1, -1, -1 };
+	_cleanup_(files_done) struct files f = {
+		.null = -1, .root = -1, .disk = -1, .base = -1, .extents = -1
+	};
 	_free_ struct cage_bind *binds = NULL;
 	_free_ struct vm_args *args = NULL;
 	int r;

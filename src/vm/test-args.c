@@ -111,9 +111,39 @@ static void others(void)
 	check(!strstr(after("-append"), "tsc_early") && !strstr(after("-append"), "lpj"));
 }
 
+/* Meta and blobs are one disk; what the description says of them. */
+static void layers(void)
+{
+	const char *blobs[VM_BLOBS_MAX + 1] = { "/x,y/blob", "/x,y/blob2" };
+	const uint64_t sizes[] = { 8192, 4096, 0, 1048576 }, odd[] = { 4096, 100 }, none[] = { 0 };
+	struct buf out = BUF_INIT(4096);
+	struct vm_spec s = plain;
+
+	s.root_blobs = blobs;
+	s.base_image = "/b,c/root";
+	check(vm_args_make(&s, &a) == 0);
+	check(mentions("/x,") == 0 && mentions("/b,") == 0 && mentions("-blk-") == 3);
+	check(has("driver=vmdk,node-name=root,file=root-file,read-only=on"));
+	check(has("fd=11,set=11") && has("fd=12,set=12") && !has("fd=13,set=13"));
+	check(has("virtio-blk-device,drive=base,serial=base"));
+	for (size_t i = 0; i < VM_BLOBS_MAX; i++)
+		blobs[i] = "x";
+	check(vm_args_make(&s, &a) == 0 && has("fd=138,set=138"));
+
+	check(vm_args_extents(&out, sizes, 4) == 0);
+	check(strstr(buf_str(&out), "\"\nRW 16 FLAT \"/dev/fdset/5\" 0\n"
+				    "RW 8 FLAT \"/dev/fdset/11\" 0\n"
+				    "RW 2048 FLAT \"/dev/fdset/13\" 0\n"));
+	check(!strstr(buf_str(&out), "\n\n"));
+	check(vm_args_extents(&out, odd, 2) == -EINVAL);
+	check(vm_args_extents(&out, none, 1) == -EINVAL);
+	buf_done(&out);
+}
+
 int main(void)
 {
 	emulated();
 	others();
+	layers();
 	return 0;
 }

@@ -8,6 +8,8 @@
 
 #include "base/err.h"
 
+enum { VM_BLOBS_MAX = 128 };
+
 struct vm_spec {
 	const char *qemu;              /* program, absolute path */
 	const char *const *qemu_files; /* absolute paths that its root must hold; NULL-terminated */
@@ -22,6 +24,10 @@ struct vm_spec {
 	const char *initrd;
 	const char *cmdline;    /* added to ours; may be "" */
 	const char *root_image; /* read-only disk, flock()ed shared while QEMU runs; NULL: none */
+	/* Files that the root disk goes on with, one behind the other, each a multiple of 4096 bytes and
+	 * flock()ed likewise; NULL-terminated, at most VM_BLOBS_MAX; NULL: none. */
+	const char *const *root_blobs;
+	const char *base_image; /* one more read-only disk, as root_image; NULL: none */
 	const char *disk_image; /* writable raw disk, locked while QEMU runs; NULL: none */
 	int ctl_fd;             /* socket: becomes the virtio-serial port "ctl" */
 	int qmp_fd;             /* socket: QMP */

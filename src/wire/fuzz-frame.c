@@ -40,6 +40,7 @@ static size_t guest_message(const struct wire_frame *f)
 			return touch(m.config.hostname) + touch(m.config.workdir);
 		return 0;
 	case WIRE_FAIL:
+	case WIRE_NOTE:
 		return wire_text_parse(&m.text, f) == WIRE_OK ? touch(m.text) : 0;
 	case WIRE_EXEC:
 		if (wire_exec_parse(&exec, f->data, f->len) == WIRE_OK)
@@ -48,6 +49,7 @@ static size_t guest_message(const struct wire_frame *f)
 	case WIRE_TRUST:
 		return wire_trust_parse(&m.text, f) == WIRE_OK ? touch(m.text) : 0;
 	case WIRE_ENV:
+	case WIRE_IMAGE:
 		if (wire_env_parse(&env, f) == WIRE_OK)
 			wire_env_done(&env);
 		return 0;

@@ -371,7 +371,7 @@ static bool assigns(const char *s)
 	return strchr(s, '=') && s[0] != '=';
 }
 
-int wire_env_add(struct buf *out, const struct wire_env *m)
+static int add_env(struct buf *out, enum wire_type type, const struct wire_env *m)
 {
 	_free_ uint8_t *b = malloc(WIRE_FRAME_MAX);
 	struct wr w;
@@ -382,7 +382,17 @@ int wire_env_add(struct buf *out, const struct wire_env *m)
 	put_list(&w, m->v, m->n, WIRE_DEFAULTS_MAX);
 	for (uint32_t i = 0; i < m->n && !w.bad; i++)
 		w.bad = !assigns(m->v[i]);
-	return framed(out, 0, WIRE_ENV, &w);
+	return framed(out, 0, type, &w);
+}
+
+int wire_env_add(struct buf *out, const struct wire_env *m)
+{
+	return add_env(out, WIRE_ENV, m);
+}
+
+int wire_image_add(struct buf *out, const struct wire_env *m)
+{
+	return add_env(out, WIRE_IMAGE, m);
 }
 
 int wire_env_parse(struct wire_env *ret, const struct wire_frame *f)

@@ -76,6 +76,9 @@ int wire_env_add(struct buf *out, const struct wire_env *m) _must_check_;
 int wire_env_parse(struct wire_env *ret, const struct wire_frame *f);
 void wire_env_done(struct wire_env *m);
 
+/* IMAGE, before CONFIG: the root is somebody's image, with these variables. Read as an ENV. */
+int wire_image_add(struct buf *out, const struct wire_env *m) _must_check_;
+
 /* READY, TIME, PING, PONG: one number. */
 int wire_u64_add(struct buf *out, enum wire_type type, uint64_t v) _must_check_;
 int wire_u64_parse(uint64_t *ret, const struct wire_frame *f);
@@ -85,7 +88,7 @@ int wire_u32_add(struct buf *out, uint32_t stream, enum wire_type type, uint8_t 
 	_must_check_;
 int wire_u32_parse(uint32_t *ret, const struct wire_frame *f);
 
-/* FAIL, ATTACH, JOB_IS: one text. Longer texts are cut at max bytes by the writer. */
+/* FAIL, NOTE, ATTACH, JOB_IS: one text. Longer texts are cut at max bytes by the writer. */
 int wire_text_add(struct buf *out, uint32_t stream, enum wire_type type, const char *s)
 	_must_check_;
 int wire_text_parse(const char **ret, const struct wire_frame *f);

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "wire/frame.h"
 
-enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
+enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 128 * 1024, ORDER_LIST_MAX = 512 };
 
 #define ORDER_TEXTS(X) \
 	X(id)         /* sandbox id: 32 hex digits */ \
@@ -19,6 +19,7 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(dir)        /* the sandbox's directory: disk.img, logs, run.json */ \
 	X(run_dir)    /* directory of ctl.sock */ \
 	X(root_image) /* EROFS root, read-only */ \
+	X(base_image) /* EROFS, read-only: our own template, beside an image; "": none */ \
 	X(disk_image) /* ext4, raw, sparse */ \
 	X(kernel)     /* uncompressed ELF with a PVH note */ \
 	X(initrd)     /* newc archive with init and its modules */ \
@@ -49,11 +50,14 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 64 * 1024, ORDER_LIST_MAX = 512 };
 	X(network)     /* 1: there is a network device, and all that belongs to it */ \
 	X(audit_file)  /* bytes of one file of receipts */ \
 	X(audit_total) /* and of all of a sandbox's */ \
-	X(leak_refuse) /* 1: what holds a secret is not let out; else it is only told */
+	X(leak_refuse) /* 1: what holds a secret is not let out; else it is only told */ \
+	X(image)       /* 1: the root is an image that bac did not build: IMAGE (ctl.md) */
 
 /* NULL-terminated lists of texts. */
 #define ORDER_LISTS(X) \
 	X(qemu_files) /* what QEMU needs in its root: absolute paths */ \
+	X(root_blobs) /* files that the root disk goes on with */ \
+	X(image_env)  /* "NAME=value": the image's, for every command */ \
 	X(rules)      /* path rules: "hide PATTERN", "protect PATTERN", "allow PATTERN" */ \
 	X(connect)    /* "HOST:PORT=ADDRESS:PORT": dialled there instead */ \
 	X(extra_ca) /* files of authorities that servers may be certified by, besides the host's */ \

@@ -604,6 +604,8 @@ static void env_defaults(void)
 	check(m2.n == 2 && streq(m2.v[1], "NAME=value=x") && !m2.v[2]);
 	wire_env_done(&m2);
 	check(!m2.v);
+	check(wire_image_add(&out, &m) == 0);
+	check(env_any(NULL, sent(FROM_HOST)) == WIRE_OK);
 	check(wire_env_add(&out, &m) == 0);
 	only_whole(sent(FROM_HOST), env_any);
 	check(wire_env_add(&out, &m) == 0);

@@ -72,7 +72,7 @@ static void limits(void)
 {
 	struct wire_order m = sample(), back;
 	struct buf b = BUF_INIT(2 * ORDER_MAX), tight;
-	const char *files[16];
+	const char *files[32];
 	size_t n;
 
 	longest[WIRE_PATH_MAX] = '\0';
@@ -83,16 +83,16 @@ static void limits(void)
 	longest[WIRE_PATH_MAX] = '\0';
 
 	/* all of ORDER_MAX is used, and not a byte more */
-	for (n = 0; n < 16; n++)
+	for (n = 0; n < 32; n++)
 		files[n] = longest;
 	m.qemu_files = files;
-	m.n_qemu_files = 16;
+	m.n_qemu_files = 32;
 	check(wire_order_put(&b, &m) == -ENOBUFS && !b.n);
-	m.n_qemu_files = 14;
+	m.n_qemu_files = 30;
 	check(wire_order_put(&b, &m) == 0);
 	n = b.n;
-	m.n_qemu_files = 15;
-	files[14] = longest + WIRE_PATH_MAX - (ORDER_MAX - n - 5);
+	m.n_qemu_files = 31;
+	files[30] = longest + WIRE_PATH_MAX - (ORDER_MAX - n - 5);
 	check(ORDER_MAX - n - 5 <= WIRE_PATH_MAX);
 	buf_done(&b);
 	check(wire_order_put(&b, &m) == 0 && b.n == ORDER_MAX);
@@ -100,7 +100,7 @@ static void limits(void)
 	wire_order_done(&back);
 	check(buf_add(&b, "", 1) == 0);
 	check(wire_order_parse(&back, b.p, b.n) == WIRE_E_TOO_LARGE);
-	files[14]--;
+	files[30]--;
 	buf_done(&b);
 	check(wire_order_put(&b, &m) == -ENOBUFS && !b.n);
 
