@@ -51,6 +51,8 @@ static void make_all(struct authority *a)
 	char text[ARRAY_SIZE(names)][ENTRY_MAX];
 	const char *ours[OURS_MAX];
 	const struct env *given = a->given ? a->given : &none;
+	const struct env *image = a->image ? a->image : &none;
+	struct env *own;
 	size_t n = 0;
 
 	a->all = env_drop(a->all);
@@ -62,9 +64,21 @@ static void make_all(struct authority *a)
 		ours[n++] = "DENO_TLS_CA_STORE=system";
 		ours[n++] = a->base64;
 	}
-	a->all = env_new(ours, n, given->v, given->n);
+	own = env_new(image->v, image->n, ours, n);
+	if (own)
+		a->all = env_new(own->v, own->n, given->v, given->n);
 	if (!a->all)
 		die_check(-ENOMEM);
+	(void)env_drop(own);
+}
+
+void authority_image(struct authority *a, const struct wire_env *m)
+{
+	a->image = env_drop(a->image);
+	a->image = env_new(m->v, m->n, NULL, 0);
+	if (!a->image)
+		die_check(-ENOMEM);
+	make_all(a);
 }
 
 void authority_env(struct authority *a, const struct wire_env *m)

@@ -13,6 +13,7 @@ struct authority {
 	char *pem;         /* NULL: there is no authority */
 	char *base64;      /* PROXY_CA_CERT_B64=..., with pem */
 	const char *path;  /* of the bundle of all that are trusted, with pem */
+	struct env *image; /* by IMAGE; NULL: nothing */
 	struct env *given; /* by ENV; NULL: nothing */
 	struct env *all;   /* what a command gets, borrowed by nobody: see env_hold() */
 };
@@ -25,6 +26,8 @@ struct authority {
 /* Dies only for want of memory; what cannot be written is noted. */
 void authority_trust(struct authority *a, const char *pem);
 void authority_env(struct authority *a, const struct wire_env *m);
+/* What the image says; anything of ours and of ENV goes before it. */
+void authority_image(struct authority *a, const struct wire_env *m);
 
 /* Wait until the files are written, a few seconds at most. */
 void authority_settle(struct authority *a);

@@ -1,7 +1,7 @@
 /* Mounts.
  *
  * The initramfs stays as the root of the mount tree, empty but for two mounts: lower/ (the template,
- * read-only) and disk/ (this sandbox's ext4). The overlay of both is moved over "/", which takes their
+ * read-only) and disk/ (this sandbox's ext4); beside an image that bac did not build, base/ is our own template. The overlay of both is moved over "/", which takes their
  * names out of sight; old_root keeps the way back for the shutdown, which has to take the mounts apart
  * in the right order. The root must really be moved: a mere chroot would forbid user namespaces. */
 #include "guest/init/boot.h"
@@ -141,6 +141,18 @@ static int mount_dev(const char *dev, const char *dir, const char *type, unsigne
 	return 0;
 }
 
+static int mount_base(struct boot *b, struct err *e)
+{
+	char dev[32];
+	int r = wait_disk("base", "vdc", dev, e);
+
+	if (r == 0)
+		r = mount_dev(dev, "/base", "erofs", MS_RDONLY | MS_NOATIME, "", e);
+	if (r == 0)
+		b->base = open("/base", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return r;
+}
+
 int boot_disks(struct boot *b, struct err *e)
 {
 	char root[32];
@@ -153,6 +165,8 @@ int boot_disks(struct boot *b, struct err *e)
 	/* Zeroing inode tables ahead of time would fill a sparse disk on the host. */
 	if (r == 0)
 		r = mount_dev(b->disk_dev, "/disk", "ext4", MS_NOATIME, "discard,noinit_itable", e);
+	if (r == 0 && boot_has_word("bac.base"))
+		r = mount_base(b, e);
 	if (r < 0)
 		return r;
 	(void)mkdir("/disk/upper", 0755);

@@ -6,6 +6,7 @@
 
 struct boot {
 	int old_root; /* root of the initramfs: below it, lower/ and disk/ stay mounted */
+	int base;     /* root of our own template, beside an image; -1: none */
 	int dev_fd, proc_fd, pts_fd, null_fd;
 	char disk_dev[32]; /* "vdb", the writable disk */
 	char workdir[4096];

@@ -16,6 +16,7 @@
 #include "guest/init/authority.h"
 #include "guest/init/boot.h"
 #include "guest/init/clock.h"
+#include "guest/init/contract.h"
 #include "guest/init/die.h"
 #include "guest/init/down.h"
 #include "guest/init/klog.h"
@@ -50,10 +51,41 @@ struct init {
 	struct watch signals;
 	struct timer config_wait;
 	enum phase phase;
-	bool lost; /* the conversation is over */
+	bool image; /* the root is one that bac did not build */
+	bool lost;  /* the conversation is over */
 };
 
 /* ---- frames of the connection ---- */
+
+static void on_image(struct init *in, const struct wire_frame *f)
+{
+	struct wire_env m;
+	int ans = wire_env_parse(&m, f);
+
+	die_check(MIN(ans, 0));
+	if (ans != WIRE_OK)
+		die("what the host says of the image is not valid");
+	in->image = true;
+	authority_image(&in->authority, &m);
+	wire_env_done(&m);
+}
+
+/* At a disk's first start: the mark is beside the overlay, out of the sandbox's sight. */
+static void make_contract(struct init *in, const char *name)
+{
+	static const char mark[] = "disk/contract";
+	_close_ int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	char note[CONTRACT_NOTE_MAX];
+	struct err e;
+
+	if (faccessat(in->boot.old_root, mark, F_OK, 0) == 0)
+		return;
+	if (contract_make(root, in->boot.base, name, note, &e) < 0)
+		die("%s", e.msg);
+	if (*note)
+		die_check(wire_text_add(&in->port.ctl, 0, WIRE_NOTE, note));
+	fd = openat(in->boot.old_root, mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
 
 static void on_config(struct init *in, const struct wire_frame *f)
 {
@@ -67,6 +99,10 @@ static void on_config(struct init *in, const struct wire_frame *f)
 	if (boot_switch(&in->boot, &e) < 0)
 		die("%s", e.msg);
 	die_know(&in->port, in->boot.old_root);
+	if (in->boot.base >= 0)
+		modules_show(in->boot.base);
+	if (in->image)
+		make_contract(in, *m.hostname ? m.hostname : "NAME");
 	boot_identity(&in->boot, m.hostname, m.workdir);
 	in->sessions.workdir = in->boot.workdir;
 	in->sessions.null_fd = in->boot.null_fd;
@@ -153,6 +189,7 @@ static const struct {
 	unsigned when; /* phases in which it may come */
 	void (*fn)(struct init *in, const struct wire_frame *f);
 } table[] = {
+	[WIRE_IMAGE] = { WAITING, on_image },
 	[WIRE_CONFIG] = { WAITING, on_config },
 	[WIRE_MOUNT] = { SHARING | RUNNING | STOPPING, on_mount },
 	[WIRE_UMOUNT] = { RUNNING | STOPPING, on_mount },
@@ -311,7 +348,10 @@ static void start(struct init *in)
 
 int main(void)
 {
-	static struct init in = { .phase = WAITING, .poke = { -1 }, .authority = AUTHORITY_INIT };
+	static struct init in = { .phase = WAITING,
+				  .boot = { .base = -1 },
+				  .poke = { -1 },
+				  .authority = AUTHORITY_INIT };
 	bool busy = false;
 
 	if (getpid() != 1) {

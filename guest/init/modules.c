@@ -3,9 +3,12 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "guest/init/boot.h"
 #include "guest/init/die.h"
 #include "io/fd.h"
 
@@ -32,4 +35,28 @@ void modules_load(void)
 		return; /* a kernel without modules */
 	for (name = strtok_r(list, " \t\r\n", &rest); name; name = strtok_r(NULL, " \t\r\n", &rest))
 		load(name);
+}
+
+/* The two are one directory where /lib is a link to usr/lib. */
+void modules_show(int base)
+{
+	static const char *const dirs[] = { "/usr/lib/modules", "/lib/modules" };
+	char from[160], to[128], list[160];
+	struct utsname u;
+	size_t i;
+
+	if (uname(&u) < 0)
+		return;
+	(void)snprintf(from, sizeof(from), "/proc/self/fd/%d/usr/lib/modules/%s", base, u.release);
+	if (access(from, F_OK) < 0)
+		return; /* of another kernel, or this one has all built in */
+	for (i = 0; i < ARRAY_SIZE(dirs); i++) {
+		(void)snprintf(to, sizeof(to), "%s/%s", dirs[i], u.release);
+		(void)snprintf(list, sizeof(list), "%s/modules.dep", to);
+		if (access(list, F_OK) == 0)
+			continue;
+		(void)boot_make_dirs(to, 0755);
+		if (mount(from, to, NULL, MS_BIND, NULL) < 0)
+			die_note("the kernel's modules are not at %s: %s", to, err_text(errno));
+	}
 }
