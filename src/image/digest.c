@@ -70,12 +70,33 @@ void image_digest_file(struct image_digest *d, int dir, const char *path)
 	content(d, fd);
 }
 
-int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
+static void to_hex(const unsigned char *raw, size_t n, char *hex)
 {
 	static const char digits[] = "0123456789abcdef";
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		hex[2 * i] = digits[raw[i] >> 4];
+		hex[2 * i + 1] = digits[raw[i] & 15];
+	}
+	hex[2 * i] = '\0';
+}
+
+int image_digest_plain(const void *p, size_t n, char hex[IMAGE_DIGEST_MAX + 1])
+{
+	unsigned char raw[EVP_MAX_MD_SIZE];
+	unsigned len = 0;
+
+	if (EVP_Digest(p, n, raw, &len, EVP_sha256(), NULL) != 1 || len != IMAGE_DIGEST_MAX / 2)
+		return -EIO;
+	to_hex(raw, len, hex);
+	return 0;
+}
+
+int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
+{
 	unsigned char raw[EVP_MAX_MD_SIZE];
 	unsigned n = 0;
-	size_t i;
 
 	if (d->r == 0 && (EVP_DigestFinal_ex(d->ctx, raw, &n) != 1 || n != IMAGE_DIGEST_MAX / 2))
 		d->r = -EIO;
@@ -83,10 +104,6 @@ int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1])
 	d->ctx = NULL;
 	if (d->r < 0)
 		return d->r;
-	for (i = 0; i < n; i++) {
-		hex[2 * i] = digits[raw[i] >> 4];
-		hex[2 * i + 1] = digits[raw[i] & 15];
-	}
-	hex[2 * i] = '\0';
+	to_hex(raw, n, hex);
 	return 0;
 }

@@ -15,3 +15,6 @@ void image_digest_file(struct image_digest *d, int dir, const char *path); /* it
 
 /* 0 and the digest in hex digits, or the first -errno. Frees in any case. */
 int image_digest_end(struct image_digest *d, char hex[IMAGE_DIGEST_MAX + 1]) _must_check_;
+
+/* SHA-256 of some bytes and nothing else, as others compute it. 0 or -EIO. */
+int image_digest_plain(const void *p, size_t n, char hex[IMAGE_DIGEST_MAX + 1]) _must_check_;
