@@ -11,6 +11,7 @@
 #include "cli/credfiles.h"
 #include "cli/disk.h"
 #include "cli/exec.h"
+#include "cli/image-run.h"
 #include "cli/paths.h"
 #include "cli/policy.h"
 #include "cli/start.h"
@@ -403,9 +404,9 @@ static int run_create(void *opt, struct args *args, struct err *e)
 	if (r == 0) {
 		door_done(&d);
 		if (!o->quiet)
-			(void)printf(
-				"Created sandbox '%s' (%s). Enter it with: bac exec -it %s bash\n",
-				b.name, b.id, b.name);
+			(void)printf("Created sandbox '%s' (%s). Enter it with: bac %s %s %s\n",
+				     b.name, b.id, o->tmpl ? "run --name" : "exec -it", b.name,
+				     o->tmpl ? "shell" : "bash");
 		r = flush_out(e);
 	}
 	sandbox_done(&b);
@@ -464,25 +465,17 @@ static int only_for_new(const struct create_args *o, struct err *e)
 }
 
 /* The agent's own command; arguments after "--" are added if the first is an option, else they take its place. */
-static int run_agent(struct door *d, const struct sandbox *b, struct create_args *o,
-		     const char **extra, size_t n_extra, struct err *e)
+static int run_words(struct door *d, const struct sandbox *b, struct create_args *o,
+		     const struct image_run_words *w, struct err *e)
 {
-	const char **argv = calloc(n_extra + 3, sizeof(*argv));
 	struct envs env = { 0 };
-	struct exec_spec x = { .name = b->name, .env = &env, .argv = argv };
+	struct exec_spec x = {
+		.name = b->name, .env = &env, .argv = w->argv, .argc = w->argc, .user = w->user
+	};
 	const char *term = getenv("TERM");
 	char entry[128];
-	size_t i;
 	int r = 0;
 
-	if (!argv)
-		return err_errno(e, -ENOMEM, "cannot run '%s'", b->name);
-	if (!n_extra || extra[0][0] == '-') {
-		argv[x.argc++] = "bash";
-		argv[x.argc++] = "-l";
-	}
-	for (i = 0; i < n_extra; i++)
-		argv[x.argc++] = extra[i];
 	x.input = true;
 	x.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	if (x.tty && term) {
@@ -494,7 +487,30 @@ static int run_agent(struct door *d, const struct sandbox *b, struct create_args
 	if (r == 0)
 		r = exec_over(d, &x, e);
 	envs_done(&env);
-	free(argv);
+	return r;
+}
+
+/* named: the user named an agent. */
+static int run_agent(struct ctx *c, struct door *d, const struct sandbox *b, struct create_args *o,
+		     bool named, const char **extra, size_t n_extra, struct err *e)
+{
+	struct image_run_words w = { 0 };
+	size_t i;
+	int r = image_run_words(c, b, !named, extra, n_extra, &w, e);
+
+	if (r == 1) {
+		w.argv = calloc(n_extra + 3, sizeof(*w.argv));
+		r = w.argv ? 0 : err_errno(e, -ENOMEM, "cannot run '%s'", b->name);
+		if (r == 0 && (!n_extra || extra[0][0] == '-')) {
+			w.argv[w.argc++] = "bash";
+			w.argv[w.argc++] = "-l";
+		}
+		for (i = 0; r == 0 && i < n_extra; i++)
+			w.argv[w.argc++] = extra[i];
+	}
+	if (r == 0)
+		r = run_words(d, b, o, &w, e);
+	image_run_done(&w);
 	return r;
 }
 
@@ -663,7 +679,8 @@ static int run_run(void *opt, struct args *args, struct err *e)
 		r = flush_out(e);
 		door_done(&d);
 	} else if (r == 0) {
-		r = run_agent(&d, &b, o, (const char **)args->v + before, args->n - before, e);
+		r = run_agent(&c, &d, &b, o, before > 0, (const char **)args->v + before,
+			      args->n - before, e);
 		door_done(&d);
 	}
 	sandbox_done(&b);
@@ -684,7 +701,9 @@ const struct cmd run_cmd = {
 		"the same\n"
 		"sandbox; --name chooses one by name. Arguments after -- are added to the agent's "
 		"command if the\n"
-		"first is an option, and take its place otherwise.",
+		"first is an option, and take its place otherwise. Without AGENT, a sandbox of an "
+		"image runs the\n"
+		"image's own command, if it has one.",
 	.opts = run_opts,
 	.n_opts = ARRAY_SIZE(run_opts),
 	.min_args = 0,

@@ -47,6 +47,9 @@ struct plan {
 	struct image_kernel kernel;
 	struct vm_probe probe;
 	char *dir, *run_dir, *disk, *qemu, *machine, *init, *workspace;
+	char *base;       /* our own template, beside an image; or NULL */
+	const char **env; /* the image's */
+	size_t n_env;
 	char *net, *proxy, *audit, *audit_dir;
 	char *keeper, *fetch;
 	char *upstream, *no_proxy;
@@ -74,6 +77,8 @@ static void plan_done(struct plan *p)
 	free(p->machine);
 	free(p->init);
 	free(p->workspace);
+	free(p->base);
+	free(p->env);
 	free(p->net);
 	free(p->proxy);
 	free(p->audit);
@@ -194,6 +199,36 @@ static int plan_network(struct ctx *c, const struct sandbox *b, struct plan *p, 
 	return r == 0 ? plan_words(c, "net.connectTo", &p->connect, e) : r;
 }
 
+/* What an image says of the user is not so: commands run as agent. */
+static bool is_ours(const char *entry)
+{
+	static const char *const names[] = { "HOME=", "USER=", "LOGNAME=", "SHELL=" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (starts_with(entry, names[i]))
+			return true;
+	return false;
+}
+
+/* What an image needs beside its root. */
+static int plan_image(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
+{
+	char **env = p->tmpl.config.env;
+	size_t n = 0;
+	int r;
+
+	while (env[n])
+		n++;
+	p->env = calloc(n + 1, sizeof(*p->env));
+	if (!p->env)
+		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	for (size_t i = 0; i < n; i++)
+		if (!is_ours(env[i]))
+			p->env[p->n_env++] = env[i];
+	r = image_template_base(c->dirs.cache, p->kernel.digest, &p->base, e);
+	return MIN(r, 0);
+}
+
 static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
 {
 	_free_ char *want = NULL;
@@ -208,8 +243,13 @@ static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, s
 		r = image_template_find(c->dirs.cache, b->tmpl, &p->tmpl, e);
 	if (r < 0)
 		return r;
-	return image_kernel_find(c->dirs.cache, p->init, streq(want, "auto") ? NULL : want,
-				 p->tmpl.kernel, &p->kernel, e);
+	r = image_kernel_find(c->dirs.cache, p->init, streq(want, "auto") ? NULL : want,
+			      *p->tmpl.kernel ? p->tmpl.kernel : NULL, &p->kernel, e);
+	if (r == 0 && p->tmpl.layers)
+		r = plan_image(c, b, p, e);
+	if (r == 0)
+		image_template_use(c->dirs.cache, p->tmpl.digest);
+	return r;
 }
 
 static int choose_accel(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
@@ -272,10 +312,11 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.dir = p->dir,
 				.run_dir = p->run_dir,
 				.root_image = p->tmpl.root,
+				.base_image = p->base,
 				.disk_image = p->disk,
 				.kernel = p->kernel.vmlinux,
 				.initrd = p->kernel.initrd,
-				.cmdline = "",
+				.cmdline = p->base ? "bac.base" : "",
 				.qemu = p->qemu,
 				.machine = p->machine,
 				.workspace = p->workspace,
@@ -311,10 +352,18 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.qemu_files = (const char **)p->probe.qemu_files,
 				.n_qemu_files = (uint32_t)p->probe.n_qemu_files,
 				.rules = p->rules,
-				.n_rules = (uint32_t)p->n_rules };
+				.n_rules = (uint32_t)p->n_rules,
+				.image = p->tmpl.layers != NULL,
+				.image_env = p->env,
+				.n_image_env = (uint32_t)p->n_env };
 	struct buf out = BUF_INIT(ORDER_MAX);
 	_close_ int fd = memfd_create("bac-orders", MFD_CLOEXEC);
-	int r = fd < 0 ? -errno : wire_order_put(&out, &o);
+	int r;
+
+	for (char **blob = p->tmpl.blobs; blob && *blob; blob++)
+		o.n_root_blobs++;
+	o.root_blobs = (const char **)p->tmpl.blobs;
+	r = fd < 0 ? -errno : wire_order_put(&out, &o);
 
 	if (r == 0)
 		r = fd_write_all(fd, buf_data(&out), out.n);
@@ -458,8 +507,14 @@ static int await(int fd, const struct sandbox *b, uint64_t deadline, struct err 
 		n += (size_t)k;
 	}
 	line[strcspn(line, "\n")] = '\0';
-	if (line[0] == 'R')
+	if (line[0] == 'R') {
+		/* what the guest says: err_set() makes it fit to be shown */
+		if (line[1])
+			(void)err_set(e, 0, "%s", line + 1);
+		if (line[1])
+			say("note: %s", e->msg);
 		return 0;
+	}
 	if (!line[0])
 		(void)err_set(e, -EIO, "its supervisor ended without a word (see 'bac logs %s')",
 			      b->name);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/cmds.h"
+#include "cli/cutoff.h"
 #include "cli/halt.h"
 #include "cli/probe.h"
 #include "cli/secret.h"
@@ -221,36 +222,6 @@ static const struct opt prune_opts[] = {
 	O(OPT_FLAG, force, 'f', "force", NULL, "do not ask"),
 };
 
-/* The time before which a sandbox must have stopped; INT64_MAX without a filter. */
-static int parse_filter(const struct opt_list *l, int64_t *ret, struct err *e)
-{
-	int64_t cutoff = INT64_MAX;
-	size_t i;
-
-	for (i = 0; i < l->n; i++) {
-		const char *v = strchr(l->v[i], '=');
-		struct tm tm = { 0 };
-		const char *end;
-		uint64_t n;
-
-		if (!v || (!starts_with(l->v[i], "until=") && !starts_with(l->v[i], "since=")))
-			return err_set(e, -EINVAL, "--filter: '%.60s' is not until=AGE", l->v[i]);
-		v++;
-		end = strptime(v, "%Y-%m-%dT%H:%M:%S", &tm);
-		if (end && (streq(end, "Z") || streq(end, "")))
-			cutoff = MIN(cutoff, (int64_t)timegm(&tm));
-		else if (text_u64(v, INT64_MAX, &n) == 0 && n > 1000000000)
-			cutoff = MIN(cutoff, (int64_t)n);
-		else if (text_duration_ms(v, &n) == 0)
-			cutoff = MIN(cutoff, (int64_t)time(NULL) - (int64_t)(n / 1000));
-		else
-			return err_set(e, -EINVAL,
-				       "--filter: '%.60s' is neither a duration nor a time", v);
-	}
-	*ret = cutoff;
-	return 0;
-}
-
 static bool is_prunable(struct ctx *c, const struct sandbox *b, int64_t cutoff)
 {
 	struct last_run last;
@@ -320,7 +291,7 @@ static int run_prune(void *opt, struct args *args, struct err *e)
 	int r;
 
 	(void)args;
-	r = parse_filter(&o->filter, &cutoff, e);
+	r = cutoff_parse(&o->filter, &cutoff, e);
 	if (r < 0)
 		return r;
 	r = ctx_open(&c, e);

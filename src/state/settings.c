@@ -33,6 +33,9 @@ const struct setting settings[] = {
 	  "a secret in what leaves a sandbox (files, output, copies): flag (log it) or refuse" },
 	{ "secrets.store", SET_TEXT, "auto",
 	  "where secrets are kept: auto, service (the desktop's keyring) or file" },
+	{ "template.maxSize", SET_SIZE, "0",
+	  "limit of all templates and layers on the disk; 0: none. A load or pull that passes it "
+	  "removes unused ones" },
 	{ "template.mirror", SET_TEXT, "",
 	  "Debian mirror for 'bac template build'; empty: the host's" },
 	{ "template.suite", SET_TEXT, "trixie", "Debian suite for 'bac template build'" },
