@@ -630,8 +630,7 @@ static void remove_orphans(const char *cache)
 	pick_kernel(k, nk, nk, NULL);
 }
 
-/* Layers that no template has. */
-static int prune_layers(const char *cache, uint64_t *ret_freed, struct err *e)
+int image_layers_orphaned(const char *cache, uint64_t *ret_freed, struct err *e)
 {
 	_free_ const char **keep = NULL;
 	struct image_template *v;
@@ -664,7 +663,7 @@ int image_template_prune_layers(const char *cache, uint64_t *ret_freed, struct e
 		if (r < 0)
 			r = err_errno(e, r, "cannot lock the templates");
 	}
-	return r < 0 ? r : prune_layers(cache, ret_freed, e);
+	return r < 0 ? r : image_layers_orphaned(cache, ret_freed, e);
 }
 
 int image_template_rm(const char *cache, const char *digest, struct err *e)
@@ -702,5 +701,5 @@ int image_template_rm(const char *cache, const char *digest, struct err *e)
 	remove_orphans(cache);
 	if (r < 0)
 		return err_errno(e, r, "cannot remove all of template %.12s", digest);
-	return lock >= 0 ? prune_layers(cache, &freed, e) : 0;
+	return lock >= 0 ? image_layers_orphaned(cache, &freed, e) : 0;
 }

@@ -579,6 +579,7 @@ static int run(struct load *l, const struct image_build *b, const char *path, co
 	       struct err *e)
 {
 	char plain[IMAGE_TAG_MAX + 1];
+	struct err none;
 	int r = tag ? image_tag_plain(tag, plain, e) : 0;
 
 	if (r < 0)
@@ -590,6 +591,8 @@ static int run(struct load *l, const struct image_build *b, const char *path, co
 		r = source_open(l, path, e);
 		if (r == 0)
 			r = load_source(l, e);
+		if (r < 0) /* what it has put there, and nobody has */
+			(void)!image_layers_orphaned(b->cache, NULL, &none);
 		if (r < 0 && r != -EINTR)
 			r = err_ctx(e, "%.200s", l->reference ? l->reference : path);
 	}

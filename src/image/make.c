@@ -144,8 +144,8 @@ int image_image_make(struct image_work *w, const struct image_source *s, struct 
 		     struct err *e)
 {
 	char digest[IMAGE_DIGEST_MAX + 1];
-	const char *const *tag;
 	json_t *there;
+	size_t n;
 	int r = digest_of(s, digest);
 
 	if (r < 0)
@@ -158,7 +158,10 @@ int image_image_make(struct image_work *w, const struct image_source *s, struct 
 		r = keep(w, s, digest, e);
 	else if (r == 0)
 		r = note_origin(w, s, digest, e);
-	for (tag = s->tags; r == 0 && tag && *tag; tag++)
-		r = image_tag_give(w->b->cache, w->dir, digest, *tag, e);
+	for (n = 0; s->tags && s->tags[n]; n++)
+		;
+	/* the first in the end, since it is to stand first */
+	while (r == 0 && n)
+		r = image_tag_give(w->b->cache, w->dir, digest, s->tags[--n], e);
 	return r == 0 ? image_template_find(w->b->cache, digest, ret, e) : r;
 }

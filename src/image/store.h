@@ -36,6 +36,9 @@ int image_store_remove(const char *cache, const char *kind, const char *name);
 /* Remove all .tmp-* of one kind. The caller holds its lock. */
 void image_store_clear(const char *cache, const char *kind);
 
+/* Remove the layers that no template has. The caller holds the lock of the templates. *ret_freed: bytes; may be NULL. */
+int image_layers_orphaned(const char *cache, uint64_t *ret_freed, struct err *e) _must_check_;
+
 /* The newest template, or kernel, made from these inputs. 0 and *ret, or 1 if there is none. */
 int image_template_made_from(const char *cache, const char *inputs, struct image_template *ret,
 			     struct err *e) _must_check_;

@@ -50,13 +50,13 @@ ok "OCI layout: a nested index, ours of two machines" bac template load "$img/la
 is "... whose layers are the same" "$(layers)" 2
 run bac template inspect layout:2 --json
 like "... with its manifest" "$(json 'd["manifest"]' <<<"$out")" '^sha256:[0-9a-f]{64}$'
-is "inspect: layers, and who shares them" "$(json '[sorted(x["shared_with"]) for x in d["layers"]][1]' <<<"$out")" '["tiny:2"]'
+is "inspect: layers, and who shares them" "$(json '[x["shared_with"] for x in d["layers"]]' <<<"$out")" '[["tiny:1"], []]'
 is "inspect: the configuration" "$(json 'd["config"]["workdir"] + d["config"]["labels"][0]' <<<"$out")" "/srv/appa=b"
 ok "OCI archive, with a tag of ours" bac template load "$img/user.tar" --tag mine/user:7
 run bac template ls -q
 like "... beside its own" "$out" 'mine/user:7'
 fails "--tag with several images" bac template load "$img/both.tar.gz" --tag x
-like "... says so" "$err" 'has 2 images; --tag is for one'
+like "... says so" "$err" 'it has 2 images; a tag is for one'
 ok "oci-archive" bac template load "$img/oci.tar"
 ok "127 layers" bac template load "$img/many.tar"
 is "... and each is there" "$(json 'len(d["layers"])' <<<"$("$BAC" template inspect many --json)")" 127
@@ -131,7 +131,7 @@ is "ENTRYPOINT and CMD as the image's user" "$out" "entry node from cmd"
 run bac run --name user -- a b
 is "... words take the place of CMD" "$out" "entry node a b"
 run bac create -t many --name many --memory 256m --cpus 1 -q shell
-run bac exec many sh -c 'cat /probe/top /probe/n000 /probe/n125; ls /probe | grep -c ^n'
+run bac exec -u root many sh -c 'cat /probe/top /probe/n000 /probe/n125; ls /probe | grep -c ^n'
 is "127 layers run" "$out" "125012$((125 - 120))128"
 run bac template load "$img/scratch.tar"
 run bac create -t scratch --name scratch --memory 256m --cpus 1 shell
@@ -195,9 +195,8 @@ kill -INT $child
 wait $child
 status=$?
 is "SIGINT ends a load" "$status" 130
-is "... and leaves nothing half made" "$(litter) $(find "$XDG_CACHE_HOME/bac/templates" -mindepth 1 -maxdepth 1 -type d | wc -l)" "0 1"
-ok "... whose layers the next one takes up" bac template load "$PWD/big/big.tar"
-like "..." "$err" 'already there'
+is "... and leaves nothing" "$(litter) $(layers) $(find "$XDG_CACHE_HOME/bac/templates" -mindepth 1 -maxdepth 1 -type d | wc -l)" "0 0 1"
+ok "... the next one is not disturbed" bac template load "$PWD/big/big.tar"
 
 # ---- a real distribution
 root=$shared/../bac-test-images

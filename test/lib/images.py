@@ -248,7 +248,7 @@ def make(root, tree):
     many = [a] + [layer([Entry("probe/n%03d" % i, data=b"%d" % i), Entry("probe/top", data=b"%d" % i)]) for i in range(126)]
     docker(root / "many.tar", [(["many"], config(many), many)])
     docker(root / "too-many.tar", [(["many"], config(many + [a]), many + [a])])
-    user = config([a], User="node", Entrypoint=["/bin/sh", "-c", 'echo "entry $(id -un) $@"', "x"], Cmd=["from cmd"])
+    user = config([a], User="node", Entrypoint=["/bin/sh", "-c", 'echo "entry $USER $@"', "x"], Cmd=["from cmd"])
     docker(root / "user.tar", [(["user"], user, [a])])
     scratch = layer([Entry("app", mode=0o755, data=b"\x7fELF")])
     docker(root / "scratch.tar", [(["scratch"], config([scratch]), [scratch])])
