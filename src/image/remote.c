@@ -167,6 +167,11 @@ static const char *const config_types[] = {
 	DOCKER "container.image.v1+json",
 };
 
+static const char *const manifest_types[] = {
+	OCI "manifest.v1+json",
+	DOCKER "distribution.manifest.v2+json",
+};
+
 static bool is_one_of(const char *s, const char *const *v, size_t n)
 {
 	size_t i;
@@ -217,7 +222,9 @@ static int take_manifest(json_t *j, struct image_remote *ret, struct err *e)
 			return r;
 	}
 	(void)snprintf(m.type, sizeof(m.type), "%.90s",
-		       *text_of(j, "mediaType") ? text_of(j, "mediaType") : OCI "manifest.v1+json");
+		       *text_of(j, "mediaType") ? text_of(j, "mediaType") : manifest_types[0]);
+	if (!is_one_of(m.type, manifest_types, ARRAY_SIZE(manifest_types)))
+		return err_set(e, -EMEDIUMTYPE, "it is not an image (%.90s)", m.type);
 	*ret = m;
 	return 0;
 }

@@ -44,6 +44,8 @@ static const struct {
 	  "\"config\":{\"mediaType\":\"application/vnd.cncf.helm.config.v1+json\",\"digest\":\"" D
 	  "\",\"size\":7},\"layers\":[" LAYER "]}",
 	  -EMEDIUMTYPE, "artifact (application/vnd.cncf.helm" },
+	{ "{" TWO "\"mediaType\":\"a\\\"b\"," CONFIG ",\"layers\":[" LAYER "]}", -EMEDIUMTYPE,
+	  "not an image" },
 	{ "{" TWO "\"artifactType\":\"application/x\"," CONFIG ",\"layers\":[" LAYER "]}",
 	  -EMEDIUMTYPE, "artifact (application/x)" },
 };

@@ -40,6 +40,7 @@ static const struct {
 	{ "qemu-img", "qemu-utils" },
 	{ "qemu-system-x86_64", "qemu-system-x86" },
 	{ "resize2fs", "e2fsprogs" },
+	{ "skopeo", "skopeo" },
 	{ "strip", "binutils" },
 	{ "unlz4", "lz4" },
 	{ "unshare", "util-linux" },
