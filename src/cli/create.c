@@ -15,12 +15,13 @@
 #include "cli/paths.h"
 #include "cli/policy.h"
 #include "cli/start.h"
+#include "cli/template-pull.h"
 #include "policy/path.h"
 #include "image/image.h"
 #include "io/fd.h"
 
 struct create_args {
-	const char *name, *tmpl, *accel, *network;
+	const char *name, *tmpl, *pull, *accel, *network;
 	uint32_t cpus;
 	uint64_t memory;
 	bool quiet, detached, read_only;
@@ -35,7 +36,10 @@ struct create_args {
 #define COMMON \
 	O(OPT_STR, name, 0, "name", "NAME", "name of the sandbox (default: AGENT-FOLDER)"), \
 		O(OPT_STR, tmpl, 't', "template", "TEMPLATE", \
-		  "template to start from (default: default)"), \
+		  "template to start from, or an image with its registry (default: default)"), \
+		O(OPT_STR, pull, 0, "pull", "WHEN", \
+		  "ask the image's registry: always, missing (default: if it is not here), " \
+		  "never"), \
 		O(OPT_U32, cpus, 0, "cpus", "N", "processors; 0: all of the host's"), \
 		O(OPT_SIZE, memory, 'm', "memory", "SIZE", \
 		  "memory, as in 512m or 8g (default: half of the host's, at most 32g)"), \
@@ -237,7 +241,7 @@ static int describe(struct ctx *c, const struct create_args *o, const char *agen
 	if (r == 0 && b->disk < ((uint64_t)256 << 20))
 		r = err_set(e, -EINVAL, "sandbox.disk.size: at least 256m");
 	if (r == 0)
-		r = image_template_find(c->dirs.cache, o->tmpl ? o->tmpl : "default", &t, e);
+		r = template_get(c, o->tmpl, o->pull, o->quiet, &t, e);
 	if (r < 0)
 		return r;
 	b->name = strdup(name);
@@ -391,6 +395,8 @@ static int run_create(void *opt, struct args *args, struct err *e)
 	r = check_agent(args->v[0], e);
 	if (r == 0)
 		r = check_accel(o->accel, e);
+	if (r == 0)
+		r = template_check_pull(o->pull, e);
 	if (r < 0)
 		return r;
 	r = ctx_open(&c, e);
@@ -669,6 +675,8 @@ static int run_run(void *opt, struct args *args, struct err *e)
 	int r;
 
 	r = check_accel(o->accel, e);
+	if (r == 0)
+		r = template_check_pull(o->pull, e);
 	if (r < 0)
 		return r;
 	r = ctx_open(&c, e);

@@ -37,10 +37,14 @@ static int check_args(const struct secret_args *o, const struct args *args, stru
 		return err_set(e, -EINVAL, "--registry takes the place of a service");
 	if (o->registry && (!o->username || !o->password_stdin))
 		return err_set(e, -EINVAL, "--registry needs --username and --password-stdin");
-	if (!o->registry && (o->username || o->password_stdin || o->all_sandboxes))
+	if (!o->registry && (o->username || o->password_stdin || o->all_sandboxes || o->endpoint))
 		return err_set(e, -EINVAL,
-			       "--username, --password-stdin and --all-sandboxes go with "
-			       "--registry");
+			       "--username, --password-stdin, --all-sandboxes and "
+			       "--registry-auth-endpoint go with --registry");
+	if (o->endpoint && (!starts_with(o->endpoint, "https://") || strlen(o->endpoint) > 400 ||
+			    strpbrk(o->endpoint + 8, "?# @\"\\") || !o->endpoint[8]))
+		return err_set(e, -EINVAL,
+			       "--registry-auth-endpoint: a URL with https:// and without a query");
 	if (o->registry && o->hosts.n)
 		return err_set(e, -EINVAL, "--host goes with a service");
 	return 0;
@@ -194,8 +198,8 @@ static int set_registry(struct secret *s, struct err *e)
 	r = secret_read("password", &value, &n, e);
 	if (r < 0)
 		return r;
-	meta = json_pack("{s:s, s:b}", "username", o->username, "all",
-			 o->all_sandboxes || s->b.id[0]);
+	meta = json_pack("{s:s, s:b, s:s*}", "username", o->username, "all",
+			 o->all_sandboxes || s->b.id[0], "endpoint", o->endpoint);
 	entry.meta = json_dumps(meta, JSON_COMPACT);
 	json_decref(meta);
 	r = entry.meta ? secret_put(s, "registry", resource, &entry, value, n, e)

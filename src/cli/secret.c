@@ -313,6 +313,8 @@ static const struct opt set_opts[] = {
 	  "read the registry's password from stdin"),
 	O(OPT_FLAG, all_sandboxes, 0, "all-sandboxes", NULL,
 	  "sandboxes may use it too, not only this machine"),
+	O(OPT_STR, endpoint, 0, "registry-auth-endpoint", "URL",
+	  "another host that gives out the registry's tokens, and may be shown the password"),
 	FORCE("replace one that is there, with --token"),
 };
 static const struct opt custom_opts[] = {

@@ -5,7 +5,7 @@
 
 /* The options of all of them; each has its own list. */
 struct secret_args {
-	const char *sandbox, *token, *command, *ref, *refresh, *registry, *username;
+	const char *sandbox, *token, *command, *ref, *refresh, *registry, *username, *endpoint;
 	const char *env, *placeholder, *in, *value, *service;
 	struct opt_list hosts;
 	bool force, oauth, password_stdin, all_sandboxes, all, custom, dry_run, json, quiet, global;

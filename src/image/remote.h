@@ -8,7 +8,7 @@
 enum {
 	IMAGE_MANIFEST_MAX = 4 << 20, /* bytes of an index or manifest */
 	IMAGE_CONFIG_MAX = 8 << 20,
-	IMAGE_LAYERS_MAX = 128,
+	IMAGE_LAYERS_MAX = 127,
 	IMAGE_HEX = 64,
 };
 
