@@ -1,7 +1,9 @@
 /* PID 1 of a sandbox.
  *
  * Words of the kernel's command line: bac.probe: say HELLO and turn the machine off, without touching
- * a disk; this is how the host finds out whether an accelerator works. */
+ * a disk; this is how the host finds out whether an accelerator works.
+ *
+ * Not as process 1, its program has other roles: save.h. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
@@ -23,6 +25,7 @@
 #include "guest/init/modules.h"
 #include "guest/init/poke.h"
 #include "guest/init/port.h"
+#include "guest/init/save.h"
 #include "guest/init/session.h"
 #include "guest/init/share.h"
 #include "io/fd.h"
@@ -346,7 +349,7 @@ static void start(struct init *in)
 	die_check(port_watch(&in->port, &in->loop));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct init in = { .phase = WAITING,
 				  .boot = { .base = -1 },
@@ -354,6 +357,8 @@ int main(void)
 				  .authority = AUTHORITY_INIT };
 	bool busy = false;
 
+	if (getpid() != 1 && argc == 2 && streq(argv[1], "save"))
+		return save_main();
 	if (getpid() != 1) {
 		(void)fprintf(stderr, "bac-init: this is the first process of a sandbox; "
 				      "it cannot be started by hand\n");
