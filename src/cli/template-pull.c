@@ -13,7 +13,16 @@
 #include "cli/template.h"
 #include "image/pull.h"
 
-enum { DIGITS = 12 };
+#define O(kind, field, letter, name, arg, help) \
+	{ \
+		name, letter, kind, offsetof(struct template_pull_args, field), arg, help \
+	}
+const struct opt template_pull_opts[TEMPLATE_PULL_OPTS] = {
+	O(OPT_FLAG, json, 0, "json", NULL, "print JSON"),
+	O(OPT_STR, platform, 0, "platform", "OS/ARCH",
+	  "of an image for several machines, the one for this (default: this machine's)"),
+	O(OPT_FLAG, quiet, 'q', "quiet", NULL, "show no progress, print the digest only"),
+};
 
 /* ---- pull ---- */
 
@@ -53,17 +62,21 @@ static int load(const struct image_build *b, const struct image_ref *ref,
 				 image_ref_text(ref, text), ret, e);
 }
 
+/* The store's limit, where this one is new. */
+static int fit(struct ctx *c, const struct image_template *before, size_t n,
+	       const struct image_template *t, struct err *e)
+{
+	bool fresh = true;
+
+	for (size_t i = 0; i < n; i++)
+		fresh &= !streq(before[i].digest, t->digest);
+	return template_fit(c, t, fresh, e);
+}
+
 static int pull_with(struct ctx *c, const struct image_ref *ref, const struct image_platform *to,
-		     const struct registry *reg, struct progress *progress,
+		     const struct registry *reg, const struct image_progress *progress,
 		     struct image_template *ret, bool *ret_fetched, struct err *e)
 {
-	_free_ char *init = dirs_join(c->dirs.libexec, "bac-init");
-	_free_ char *layer = dirs_join(c->dirs.libexec, "bac-layer");
-	struct image_build b = { .cache = c->dirs.cache,
-				 .data = c->dirs.data,
-				 .init = init,
-				 .layer = layer,
-				 .progress = &progress->p };
 	const struct image_pull p = { .ref = ref,
 				      .platform = to,
 				      .user = reg->user,
@@ -71,21 +84,33 @@ static int pull_with(struct ctx *c, const struct image_ref *ref, const struct im
 				      .endpoint = reg->endpoint,
 				      .ca = reg->ca,
 				      .env = (const char *const *)reg->env,
-				      .progress = &progress->p };
+				      .progress = progress };
+	struct image_template *before;
 	struct image_pulled pulled;
-	int r;
+	struct template_build b;
+	size_t n;
+	int r = template_build_begin(c, progress, &b, e);
 
-	if (!init || !layer)
-		return err_errno(e, -ENOMEM, "cannot pull");
-	r = image_pull(c->dirs.cache, &p, &pulled, e);
 	if (r < 0)
 		return r;
-	*ret_fetched = !pulled.reused;
-	r = load(&b, ref, &pulled, ret, e);
-	if (r == 0 && pulled.plain)
-		say("note: registry %s is used without TLS, since it is on this machine",
-		    ref->domain);
-	image_pulled_done(&pulled, may_resume(r));
+	r = image_pull(c->dirs.cache, &p, &pulled, e);
+	if (r == 0) {
+		*ret_fetched = !pulled.reused;
+		r = image_template_ls(c->dirs.cache, &before, &n, e);
+		if (r == 0) {
+			r = load(&b.b, ref, &pulled, ret, e);
+			if (r == 0)
+				r = fit(c, before, n, ret, e);
+			while (n)
+				image_template_done(&before[--n]);
+			free(before);
+		}
+		if (r == 0 && pulled.plain)
+			say("note: registry %s is used without TLS, since it is on this machine",
+			    ref->domain);
+		image_pulled_done(&pulled, may_resume(r));
+	}
+	template_build_done(&b);
 	return r;
 }
 
@@ -113,7 +138,7 @@ int template_pull(struct ctx *c, const char *text, const struct template_pull_ar
 	if (r == 0) {
 		keep_signals(&signals);
 		progress_begin(&progress, o->quiet);
-		r = pull_with(c, &ref, &platform, &reg, &progress, ret, ret_fetched, e);
+		r = pull_with(c, &ref, &platform, &reg, &progress.p, ret, ret_fetched, e);
 		progress_end(&progress);
 		give_signals(&signals);
 	}
@@ -153,8 +178,10 @@ static int find_here(struct ctx *c, const char *ref, const struct image_ref *par
 	if (r < 0)
 		return e->code;
 	(void)image_ref_text(parsed, text);
-	for (found = 0; found < n && !streq(v[found].reference, text); found++)
-		;
+	for (found = 0; found < n; found++)
+		if (streq(v[found].reference, text) ||
+		    (v[found].manifest && streq(v[found].manifest + 7, parsed->digest)))
+			break; /* content is content, whatever it was asked for by */
 	for (i = 0; i < n; i++)
 		if (i != found)
 			image_template_done(&v[i]);
@@ -197,8 +224,8 @@ int template_get(struct ctx *c, const char *ref, const char *pull, bool quiet,
 	}
 	r = find_here(c, name, remote ? &parsed : NULL, ret, e);
 	if (r == 0 && always)
-		say("warning: %s; the template that is here is used (%.*s)", why.msg, DIGITS,
-		    ret->digest);
+		say("warning: %s; the template that is here is used (%.*s)", why.msg,
+		    TEMPLATE_DIGITS, ret->digest);
 	else if (r == -ENOENT && always)
 		*e = why;
 	if (r != -ENOENT || always)
@@ -234,7 +261,7 @@ static int show(const struct template_pull_args *o, const struct image_template 
 		(void)printf("%s\n", t->digest);
 	else
 		(void)printf("%s %s (template %.*s, %s)\n",
-			     fetched ? "Pulled" : "Up to date:", text, DIGITS, t->digest,
+			     fetched ? "Pulled" : "Up to date:", text, TEMPLATE_DIGITS, t->digest,
 			     text_from_size(size, sizeof(size), t->size));
 	return flush_out(e);
 }

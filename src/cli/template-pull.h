@@ -1,5 +1,6 @@
 #pragma once
 /* Templates that come from a registry. */
+#include "base/opt.h"
 #include "cli/ctx.h"
 #include "image/image.h"
 
@@ -22,5 +23,6 @@ int template_get(struct ctx *c, const char *ref, const char *pull, bool quiet,
 		 struct image_template *ret, struct err *e) _must_check_;
 
 /* bac template pull */
-struct args;
+enum { TEMPLATE_PULL_OPTS = 3 };
+extern const struct opt template_pull_opts[TEMPLATE_PULL_OPTS];
 int template_run_pull(void *opt, struct args *args, struct err *e);

@@ -5,6 +5,7 @@
 #include "cli/cmds.h"
 #include "cli/ctx.h"
 #include "cli/progress.h"
+#include "cli/template-pull.h"
 #include "cli/template.h"
 #include "image/image.h"
 
@@ -159,6 +160,20 @@ static const struct cmd subs[] = {
 		.run = template_run_prune,
 	},
 	{
+		.name = "pull",
+		.usage = "[OPTIONS] REGISTRY/PATH[:TAG][@sha256:DIGEST]",
+		.brief = "make a template of an image from a registry",
+		.text = "The registry has to be named, as in docker.io/library/alpine:3. What is "
+			"here already is not fetched\n"
+			"again. Passwords of registries: bac secret set --registry.",
+		.opts = template_pull_opts,
+		.n_opts = TEMPLATE_PULL_OPTS,
+		.min_args = 1,
+		.max_args = 1,
+		.size = sizeof(struct template_pull_args),
+		.run = template_run_pull,
+	},
+	{
 		.name = "rm",
 		.usage = "[OPTIONS] TEMPLATE...",
 		.brief = "remove templates",
@@ -179,6 +194,6 @@ static const struct cmd subs[] = {
 const struct cmd template_cmd = {
 	.name = "template",
 	.usage = "COMMAND",
-	.brief = "build, load, list and remove templates",
+	.brief = "build, load, pull, list and remove templates",
 	.subs = subs,
 };

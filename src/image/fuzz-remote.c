@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(strlen(child.digest) == IMAGE_HEX);
 	if (r != 0)
 		return 0;
-	check(m.n > 0 && m.n <= IMAGE_LAYERS_MAX && strlen(m.config.digest) == IMAGE_HEX);
+	check(m.n > 0 && m.n <= IMAGE_REMOTE_LAYERS_MAX && strlen(m.config.digest) == IMAGE_HEX);
 	if (nul && image_remote_config(nul + 1, size - n - 1, &want, &m, &e) == 0)
 		check(strlen(m.diffs[m.n - 1]) == IMAGE_HEX);
 	return 0;

@@ -18,6 +18,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "image/layer.h"
 #include "image/pull-priv.h"
 #include "image/store.h"
 #include "io/fd.h"
@@ -292,10 +293,9 @@ static int stand_in(int dir, const struct image_blob *b)
 
 static bool in_store(const struct puller *pl, const char *diff)
 {
-	_free_ char *path = NULL;
+	struct image_layer l;
 
-	return asprintf(&path, "%s/layers/%s/layer.json", pl->cache, diff) >= 0 &&
-	       access(path, F_OK) == 0;
+	return image_layer_get(pl->cache, diff, &l) == 0;
 }
 
 /* What a skopeo that was killed left beside the blobs. */

@@ -213,8 +213,8 @@ static int take_manifest(json_t *j, struct image_remote *ret, struct err *e)
 		return damaged(e, "configuration is too long");
 	if (!json_is_array(layers) || json_array_size(layers) == 0)
 		return damaged(e, "manifest has no layers");
-	if (json_array_size(layers) > IMAGE_LAYERS_MAX)
-		return err_set(e, -E2BIG, "it has more than %d layers", IMAGE_LAYERS_MAX);
+	if (json_array_size(layers) > IMAGE_REMOTE_LAYERS_MAX)
+		return err_set(e, -E2BIG, "it has more than %d layers", IMAGE_REMOTE_LAYERS_MAX);
 	json_array_foreach(layers, i, d)
 	{
 		r = take_layer(d, &m, e);

@@ -8,7 +8,7 @@
 enum {
 	IMAGE_MANIFEST_MAX = 4 << 20, /* bytes of an index or manifest */
 	IMAGE_CONFIG_MAX = 8 << 20,
-	IMAGE_LAYERS_MAX = 127,
+	IMAGE_REMOTE_LAYERS_MAX = 127,
 	IMAGE_HEX = 64,
 };
 
@@ -26,10 +26,10 @@ struct image_blob {
 
 struct image_remote {
 	struct image_blob config;
-	struct image_blob layers[IMAGE_LAYERS_MAX]; /* lowest first */
+	struct image_blob layers[IMAGE_REMOTE_LAYERS_MAX]; /* lowest first */
 	size_t n;
-	char diffs[IMAGE_LAYERS_MAX][IMAGE_HEX + 1]; /* image_remote_config() */
-	char type[100];                              /* media type of the manifest */
+	char diffs[IMAGE_REMOTE_LAYERS_MAX][IMAGE_HEX + 1]; /* image_remote_config() */
+	char type[100];                                     /* media type of the manifest */
 };
 
 /* n bytes are a manifest: 0 and *ret; or an index: 1 and the manifest for this platform in *ret_child. -ENOENT: none for it,

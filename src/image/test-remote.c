@@ -85,7 +85,7 @@ static void test_too_many(void)
 
 	check(f);
 	(void)fputs("{" TWO CONFIG ",\"layers\":[", f);
-	for (i = 0; i <= IMAGE_LAYERS_MAX; i++)
+	for (i = 0; i <= IMAGE_REMOTE_LAYERS_MAX; i++)
 		(void)fprintf(f, "%s" LAYER, i ? "," : "");
 	(void)fputs("]}", f);
 	check(fclose(f) == 0);
