@@ -14,7 +14,7 @@ within() { chroot "$root" env -u TMPDIR NODE_DISABLE_COMPILE_CACHE=1 PATH=/usr/l
 # The user, and what it may do.
 say "making the user agent"
 within useradd --create-home --uid 1000 --user-group --shell /bin/bash \
-	--groups sudo,staff,adm,users --comment "" agent
+	--groups sudo,staff,adm,users,docker --comment "" agent
 install -m 0440 "$here/sudoers" "$root/etc/sudoers.d/agent"
 within install -d -o agent -g agent /home/agent/workspace
 # As Debian does it for /usr/local, with the agent as owner: "npm install -g" needs no sudo.
