@@ -21,15 +21,7 @@
 
 enum { SETTLE_MS = 10 * 1000, ENTRY_MAX = 128 };
 
-static const char *const names[] = {
-	"SSL_CERT_FILE", /* OpenSSL, Go, Ruby, httpx, uv */
-	"CURL_CA_BUNDLE",      "GIT_SSL_CAINFO",
-	"REQUESTS_CA_BUNDLE",  "PIP_CERT",
-	"AWS_CA_BUNDLE",       "CARGO_HTTP_CAINFO",
-	"NODE_EXTRA_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-};
-
-enum { OURS_MAX = ARRAY_SIZE(names) + 2 };
+enum { OURS_MAX = TRUST_NAMES_MAX + 2 };
 
 /* ---- the environment ---- */
 
@@ -48,7 +40,7 @@ static void make_base64(struct authority *a)
 static void make_all(struct authority *a)
 {
 	static const struct env none;
-	char text[ARRAY_SIZE(names)][ENTRY_MAX];
+	char text[TRUST_NAMES_MAX][ENTRY_MAX];
 	const char *ours[OURS_MAX];
 	const struct env *given = a->given ? a->given : &none;
 	const struct env *image = a->image ? a->image : &none;
@@ -57,8 +49,8 @@ static void make_all(struct authority *a)
 
 	a->all = env_drop(a->all);
 	if (a->pem) {
-		for (; n < ARRAY_SIZE(names); n++) {
-			(void)snprintf(text[n], ENTRY_MAX, "%s=%s", names[n], a->path);
+		for (; n < trust_n_names; n++) {
+			(void)snprintf(text[n], ENTRY_MAX, "%s=%s", trust_names[n], a->path);
 			ours[n] = text[n];
 		}
 		ours[n++] = "DENO_TLS_CA_STORE=system";

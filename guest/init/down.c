@@ -1,6 +1,6 @@
 /* Shutdown.
  *
- * While processes end, the event loop goes on, so that their last output and their EXIT still reach the
+ * A service goes first: the Docker Engine ends its containers, each as it wants to be ended. Then all others are asked. While processes end, the event loop goes on, so that their last output and their EXIT still reach the
  * host. When none is left, the mounts are taken apart from the top: what the guest mounted, then the
  * overlay, then the disk. A mount that is still busy is detached; whether the disk's file system is really
  * closed is asked of the disk itself, and if it is not, it is frozen, which leaves it clean as well. */
@@ -29,7 +29,7 @@ enum {
 	FLUSH_MS = 2000,
 };
 
-enum { NOT_BEGUN, ASKED, KILLED, FINISHING };
+enum { NOT_BEGUN, SERVICES, ASKED, KILLED, FINISHING };
 
 static void nap_ms(long ms)
 {
@@ -229,10 +229,16 @@ static uint64_t ms_left(const struct down *d)
 	return d->deadline > now ? (d->deadline - now) / 1000000 : 0;
 }
 
+static void ask_all(struct down *d);
+
 static void on_time(struct timer *t)
 {
 	struct down *d = container_of(t, struct down, t);
 
+	if (d->step == SERVICES) {
+		ask_all(d);
+		return;
+	}
 	if (d->step == ASKED) {
 		d->step = KILLED;
 		(void)kill(-1, SIGKILL);
@@ -243,23 +249,40 @@ static void on_time(struct timer *t)
 	finish(d);
 }
 
-void down_begin(struct down *d, uint32_t deadline_ms)
+static void ask_all(struct down *d)
 {
 	siginfo_t si;
 
-	if (d->step != NOT_BEGUN)
-		return;
 	d->step = ASKED;
-	d->deadline = loop_now() + (uint64_t)deadline_ms * 1000000;
-	d->t.fn = on_time;
-	sessions_close(d->sessions);
 	(void)kill(-1, SIGTERM);
 	(void)kill(-1, SIGCONT);
 	if (waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD) {
 		finish(d);
 		return;
 	}
+	loop_after(d->loop, &d->t, ms_left(d) / 2);
+}
+
+void down_begin(struct down *d, uint32_t deadline_ms)
+{
+	if (d->step != NOT_BEGUN)
+		return;
+	d->deadline = loop_now() + (uint64_t)deadline_ms * 1000000;
+	d->t.fn = on_time;
+	sessions_close(d->sessions);
+	sockets_stop(d->sockets);
+	if (sockets_idle(d->sockets)) {
+		ask_all(d);
+		return;
+	}
+	d->step = SERVICES;
 	loop_after(d->loop, &d->t, deadline_ms / 2);
+}
+
+void down_services_gone(struct down *d)
+{
+	if (d->step == SERVICES)
+		ask_all(d);
 }
 
 void down_all_gone(struct down *d)

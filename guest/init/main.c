@@ -23,11 +23,13 @@
 #include "guest/init/down.h"
 #include "guest/init/klog.h"
 #include "guest/init/modules.h"
+#include "guest/init/oci.h"
 #include "guest/init/poke.h"
 #include "guest/init/port.h"
 #include "guest/init/save.h"
 #include "guest/init/session.h"
 #include "guest/init/share.h"
+#include "guest/init/sockets.h"
 #include "io/fd.h"
 
 enum {
@@ -51,6 +53,7 @@ struct init {
 	struct shares shares;
 	struct poke poke;
 	struct authority authority;
+	struct sockets sockets;
 	struct watch signals;
 	struct timer config_wait;
 	enum phase phase;
@@ -107,6 +110,7 @@ static void on_config(struct init *in, const struct wire_frame *f)
 	if (in->image)
 		make_contract(in, *m.hostname ? m.hostname : "NAME");
 	boot_identity(&in->boot, m.hostname, m.workdir);
+	sockets_listen(&in->sockets, &in->loop, &in->boot);
 	in->sessions.workdir = in->boot.workdir;
 	in->sessions.null_fd = in->boot.null_fd;
 	in->sessions.pts_fd = in->boot.pts_fd;
@@ -250,7 +254,10 @@ static void reap(struct init *in)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		sessions_reaped(&in->sessions, pid, status);
+		if (!sockets_reaped(&in->sockets, pid, status))
+			sessions_reaped(&in->sessions, pid, status);
+	if (sockets_idle(&in->sockets))
+		down_services_gone(&in->down);
 	if (pid < 0 && errno == ECHILD)
 		down_all_gone(&in->down);
 }
@@ -335,9 +342,11 @@ static void start(struct init *in)
 	in->port.user = in;
 	shares_init(&in->shares, &in->loop, &in->port);
 	sessions_init(&in->sessions, &in->loop, &in->port, &in->authority);
-	in->down = (struct down) {
-		.loop = &in->loop, .port = &in->port, .boot = &in->boot, .sessions = &in->sessions
-	};
+	in->down = (struct down) { .loop = &in->loop,
+				   .port = &in->port,
+				   .boot = &in->boot,
+				   .sessions = &in->sessions,
+				   .sockets = &in->sockets };
 	watch_signals(in);
 	klog_start(&in->klog, &in->loop, &in->port);
 	clock_start(&in->clock, &in->loop, &in->port);
@@ -347,6 +356,14 @@ static void start(struct init *in)
 	in->config_wait.fn = on_no_config;
 	loop_after(&in->loop, &in->config_wait, CONFIG_WAIT_MS);
 	die_check(port_watch(&in->port, &in->loop));
+}
+
+/* dockerd calls runc by a link to us. */
+static bool called_runc(const char *name)
+{
+	const char *slash = name ? strrchr(name, '/') : NULL;
+
+	return name && streq(slash ? slash + 1 : name, "runc");
 }
 
 int main(int argc, char **argv)
@@ -359,6 +376,8 @@ int main(int argc, char **argv)
 
 	if (getpid() != 1 && argc == 2 && streq(argv[1], "save"))
 		return save_main();
+	if (argc > 0 && called_runc(argv[0]))
+		return oci_main(argv);
 	if (getpid() != 1) {
 		(void)fprintf(stderr, "bac-init: this is the first process of a sandbox; "
 				      "it cannot be started by hand\n");

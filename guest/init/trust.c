@@ -21,7 +21,7 @@
 #include "guest/init/jks.h"
 #include "io/fd.h"
 
-#define ANCHOR         "/usr/local/share/ca-certificates/bac.crt"
+#define ANCHOR         TRUST_ANCHOR
 #define FEDORA_ANCHORS "/etc/pki/ca-trust/source/anchors"
 #define FEDORA_ANCHOR  FEDORA_ANCHORS "/bac.crt"
 #define DEBIAN_PATH    "/etc/ssl/certs/ca-certificates.crt"
@@ -30,12 +30,23 @@
 #define ALIAS          "debian:" LINK_NAME /* as Debian's hook for Java calls it */
 
 enum {
-	BUNDLE_MAX = 4 * 1024 * 1024,
+	BUNDLE_MAX = TRUST_BUNDLE_MAX,
 	PEM_MAX = 64 * 1024,
 	LINKS_MAX = 8,
 	HASHES_MAX = 10, /* certificates of one hash */
 	PLACE_PATH_MAX = 1024,
 };
+
+const char *const trust_names[] = {
+	"SSL_CERT_FILE", /* OpenSSL, Go, Ruby, httpx, uv */
+	"CURL_CA_BUNDLE",      "GIT_SSL_CAINFO",
+	"REQUESTS_CA_BUNDLE",  "PIP_CERT",
+	"AWS_CA_BUNDLE",       "CARGO_HTTP_CAINFO",
+	"NODE_EXTRA_CA_CERTS", "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+};
+const size_t trust_n_names = ARRAY_SIZE(trust_names);
+
+_Static_assert(ARRAY_SIZE(trust_names) <= TRUST_NAMES_MAX, "there is room");
 
 static const char *const bundles[] = {
 	DEBIAN_PATH, "/etc/pki/tls/certs/ca-bundle.crt", /* Fedora */
@@ -375,6 +386,23 @@ const char *trust_bundle_path(int root)
 			return bundles[i];
 	}
 	return DEBIAN_PATH;
+}
+
+int trust_read_bundle(int root, char **ret, size_t *ret_n)
+{
+	int r = -ENOENT;
+	size_t i;
+
+	for (i = 0; r < 0 && i < ARRAY_SIZE(bundles); i++) {
+		struct place p = { .dir = -1 };
+		_close_ int dir = -1;
+
+		r = open_place(root, bundles[i], &p);
+		dir = p.dir;
+		if (r == 0)
+			r = read_place(&p, BUNDLE_MAX, ret, ret_n);
+	}
+	return r;
 }
 
 static void change_all(struct work *w)

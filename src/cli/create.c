@@ -257,15 +257,27 @@ static int describe(struct ctx *c, const struct create_args *o, const char *agen
 	return 0;
 }
 
+static int docker_size(struct ctx *c, uint64_t *ret, struct err *e)
+{
+	int r = setting_number(c->state, "sandbox.disk.dockerVolume", ret, e);
+
+	if (r == 0 && *ret && *ret < ((uint64_t)512 << 20))
+		r = err_set(e, -EINVAL, "sandbox.disk.dockerVolume: at least 512m, or 0 for none");
+	return r;
+}
+
 static int fill(struct ctx *c, const struct sandbox *b, struct err *e)
 {
 	_free_ char *dir = state_dir(c->state, b->id);
 	_free_ char *disk = dir ? dirs_join(dir, "disk.img") : NULL;
+	uint64_t docker;
 	int r;
 
 	if (!disk)
 		return err_errno(e, -ENOMEM, "cannot create '%s'", b->name);
-	r = disk_make(disk, b->disk & ~(uint64_t)0xfffff, e);
+	r = docker_size(c, &docker, e);
+	if (r == 0)
+		r = disk_make(disk, b->disk, docker, e);
 	return r == 0 ? state_made(c->state, b, e) : r;
 }
 

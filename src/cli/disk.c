@@ -1,14 +1,22 @@
 /* The writable disk of a sandbox. Sparse: only what the guest writes takes room on the host, and what it frees comes
- * back by discard. Journal and inode tables are left to be made lazily, so that a new disk of 20 GiB takes a
- * few hundred KiB and well under a second. */
+ * back by discard. Journal and inode tables are left to be made lazily, so that a new disk of 30 GiB takes a
+ * few hundred KiB and a few hundredths of a second.
+ *
+ * The file holds two file systems, one behind the other: the sandbox's own, and the Docker Engine's. A second disk would cost every
+ * boot a device, whether Docker is used or not; a quota does not hold for the engine, which is root. The first one's size says where the second
+ * begins, and it cannot grow over it: the kernel refuses to resize an ext4 with sparse_super2 while it is mounted. (The feature also makes
+ * two spare copies of the superblock instead of ten, and without an inode for growing it is a twentieth of the size.) */
 #include "cli/disk.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/fd.h"
 #include "sys/spawn.h"
+
+#define MIB_REST UINT64_C(0xfffff)
 
 enum { PROBE = 64 * 1024 * 1024, MKFS_MS = 120000 };
 
@@ -28,54 +36,50 @@ static int try_sparse(int fd, const char *path, struct err *e)
 	return 0;
 }
 
-static int mkfs(const char *path, struct err *e)
+/* size bytes at offset of the file; both are multiples of 1 MiB. */
+static int mkfs(const char *path, const char *label, uint64_t offset, uint64_t size, struct err *e)
 {
+	char options[160], blocks[32];
 	const char *const argv[] = {
-		"mkfs.ext4",
-		"-q",
-		"-F",
-		"-m",
-		"0",
-		"-I",
-		"256",
-		"-i",
-		"32768",
-		"-L",
-		"bac",
-		"-J",
-		"size=32",
-		"-E",
-		"lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0",
-		path,
-		NULL
+		"mkfs.ext4", "-q",  "-F",    "-m",    "0",    "-O",  "sparse_super2,^resize_inode",
+		"-I",        "256", "-i",    "32768", "-L",   label, "-J",
+		"size=32",   "-E",  options, path,    blocks, NULL
 	};
 	struct sys_cmd c = { .argv = argv, .deadline_ms = MKFS_MS };
-	int r = sys_run(&c, e);
+	int r;
 
+	(void)snprintf(
+		options, sizeof(options),
+		"lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0,offset=%llu",
+		(unsigned long long)offset);
+	(void)snprintf(blocks, sizeof(blocks), "%lluM", (unsigned long long)(size >> 20));
+	r = sys_run(&c, e);
 	return r == 0 ? 0 : err_ctx(e, "cannot make the disk");
 }
 
-static int fill(int fd, const char *path, uint64_t size, struct err *e)
+static int fill(int fd, const char *path, uint64_t size, uint64_t docker, struct err *e)
 {
 	int r = try_sparse(fd, path, e);
 
 	if (r < 0)
 		return r;
-	if (ftruncate(fd, (off_t)size) < 0)
+	if (ftruncate(fd, (off_t)(size + docker)) < 0)
 		return err_errno(e, -errno, "cannot make the disk %s of %llu bytes", path,
-				 (unsigned long long)size);
-	r = mkfs(path, e);
+				 (unsigned long long)(size + docker));
+	r = mkfs(path, "bac", 0, size, e);
+	if (r == 0 && docker)
+		r = mkfs(path, "bac-docker", size, docker, e);
 	return r > 0 ? -EIO : r;
 }
 
-int disk_make(const char *path, uint64_t size, struct err *e)
+int disk_make(const char *path, uint64_t size, uint64_t docker, struct err *e)
 {
 	_close_ int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int r;
 
 	if (fd < 0)
 		return err_errno(e, -errno, "cannot make the disk %s", path);
-	r = fill(fd, path, size, e);
+	r = fill(fd, path, size & ~MIB_REST, docker & ~MIB_REST, e);
 	if (r < 0)
 		(void)unlink(path);
 	return r;

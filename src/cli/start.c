@@ -60,7 +60,7 @@ struct plan {
 	char *rule_text;    /* of the setting; rules points into it */
 	const char **rules; /* the setting's, then the sandbox's own */
 	size_t n_rules;
-	uint64_t boot_ms, stop_ms, idle_ms;
+	uint64_t boot_ms, stop_ms, idle_ms, disk_size;
 	bool leak_refuse;
 	bool kvm;
 };
@@ -292,6 +292,8 @@ static int choose_accel(struct ctx *c, const struct sandbox *b, const struct sta
 
 static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)
 {
+	struct stat st;
+
 	p->dir = state_dir(c->state, b->id);
 	p->run_dir = ctx_run_dir(c, b->id);
 	p->disk = p->dir ? dirs_join(p->dir, "disk.img") : NULL;
@@ -299,8 +301,9 @@ static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, st
 		return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
 	if (dirs_make(p->run_dir) < 0)
 		return err_errno(e, -errno, "cannot make %s", p->run_dir);
-	if (access(p->disk, R_OK | W_OK) < 0)
+	if (access(p->disk, R_OK | W_OK) < 0 || stat(p->disk, &st) < 0)
 		return err_errno(e, -errno, "cannot start '%s': its disk %s", b->name, p->disk);
+	p->disk_size = (uint64_t)st.st_size;
 	return 0;
 }
 
@@ -342,7 +345,7 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.accel = p->kvm ? ACCEL_KVM : ACCEL_TCG,
 				.cpus = b->cpus,
 				.memory = b->memory,
-				.disk_size = b->disk,
+				.disk_size = p->disk_size,
 				.tsc_khz = p->probe.tsc_khz,
 				/* the minimal kernel does not patch its own text */
 				.tcg_multi = p->probe.tcg_safe || streq(p->kernel.kind, "minimal"),

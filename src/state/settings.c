@@ -25,6 +25,8 @@ const struct setting settings[] = {
 	  "hosts that are reached without net.upstreamProxy; a list with commas" },
 	{ "net.upstreamProxy", SET_TEXT, "",
 	  "proxy that leads out, http:// or socks5://; empty: http_proxy of the starting command" },
+	{ "sandbox.disk.dockerVolume", SET_SIZE, "10g",
+	  "room for the Docker Engine of a new sandbox, beside its disk (sparse); 0: on its disk" },
 	{ "sandbox.disk.size", SET_SIZE, "20g", "size of a new sandbox's disk (sparse)" },
 	{ "sandbox.idleTimeout", SET_MS, "30m",
 	  "stop a sandbox that nobody uses after this; 0: never" },
