@@ -18,6 +18,8 @@
 
 #include "io/fd.h"
 
+#define DISK_MAX (UINT64_C(1) << 60)
+
 enum { SUPER_AT = 1024, SUPER_MAGIC = 0xef53, LOG_MAX = 6, LOOP_TRIES = 16 };
 
 struct super {
@@ -59,6 +61,8 @@ int64_t volume_find(int disk)
 	blocks = le32toh(s.blocks);
 	if (le32toh(s.incompat) & INCOMPAT_64BIT)
 		blocks |= (uint64_t)(le32toh(s.blocks_high) & 0xffff) << 32;
+	if (blocks > DISK_MAX >> 10 >> le32toh(s.log_block))
+		return 0;
 	at = (int64_t)(blocks << 10 << le32toh(s.log_block));
 	r = at > 0 ? read_super(disk, at, &s) : 0;
 	return r <= 0 ? r : at;
