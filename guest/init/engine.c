@@ -7,18 +7,28 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "guest/init/oci.h"
 #include "guest/init/volume.h"
 #include "io/fd.h"
 
-#define LOG_BEFORE ENGINE_LOG ".1"
+#define LOG        "/var/log/docker.log"
+#define LOG_BEFORE LOG ".1"
 #define PATH_TAIL  ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { LOG_MAX = 1024 * 1024, CHUNK = 16 * 1024, LISTENER = 3, TAIL = 4096, ENTRY_MAX = 192 };
+enum {
+	LOG_MAX = 1024 * 1024,
+	CHUNK = 16 * 1024,
+	LISTENER = 3,
+	TAIL = 4096,
+	LOG_WAITS = 200,
+	ENTRY_MAX = 192
+};
 
 static const char *const places[] = { "/usr/bin/dockerd", "/usr/sbin/dockerd",
 				      "/usr/local/bin/dockerd" };
@@ -42,8 +52,7 @@ bool engine_there(void)
 
 static int open_log(void)
 {
-	return open(ENGINE_LOG, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		    0644);
+	return open(LOG, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
 }
 
 static void _noreturn_ keep_log(int from)
@@ -53,6 +62,7 @@ static void _noreturn_ keep_log(int from)
 	struct stat st;
 	ssize_t n;
 
+	(void)flock(fd, LOCK_SH);
 	/* the last lines are those of the shutdown */
 	(void)signal(SIGTERM, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
@@ -61,8 +71,9 @@ static void _noreturn_ keep_log(int from)
 			continue;
 		if (fstat(fd, &st) == 0 && st.st_size > LOG_MAX) {
 			(void)fd_close(fd);
-			(void)rename(ENGINE_LOG, LOG_BEFORE);
+			(void)rename(LOG, LOG_BEFORE);
 			fd = open_log();
+			(void)flock(fd, LOCK_SH);
 		}
 		(void)!fd_write_all(fd, chunk, (size_t)n);
 	}
@@ -92,15 +103,26 @@ static int start_log(void)
 	return p[1];
 }
 
+/* Whoever writes the log holds a lock on it: what was said last may be on the way. */
+static void wait_log(int fd)
+{
+	struct timespec ts = { .tv_nsec = 10 * 1000 * 1000 };
+	int i;
+
+	for (i = 0; i < LOG_WAITS && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)
+		(void)nanosleep(&ts, NULL);
+}
+
 void engine_last_words(char *dst, size_t max)
 {
 	char text[TAIL + 1];
-	_close_ int fd = open(ENGINE_LOG, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	_close_ int fd = open(LOG, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	ssize_t n = 0;
 	char *line;
 
 	*dst = '\0';
+	wait_log(fd);
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
 		n = pread(fd, text, TAIL, MAX(st.st_size - TAIL, 0));
 	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))

@@ -2,8 +2,6 @@
 /* The Docker Engine of the image, as a service of sockets.h. */
 #include "guest/init/boot.h"
 
-#define ENGINE_LOG "/var/log/docker.log"
-
 /* True if the root has one. */
 bool engine_there(void);
 

@@ -110,7 +110,7 @@ static void on_config(struct init *in, const struct wire_frame *f)
 	if (in->image)
 		make_contract(in, *m.hostname ? m.hostname : "NAME");
 	boot_identity(&in->boot, m.hostname, m.workdir);
-	sockets_listen(&in->sockets, &in->loop, &in->boot);
+	sockets_listen(&in->sockets, sockets_kinds, &in->loop, &in->boot);
 	in->sessions.workdir = in->boot.workdir;
 	in->sessions.null_fd = in->boot.null_fd;
 	in->sessions.pts_fd = in->boot.pts_fd;

@@ -25,10 +25,7 @@
 
 enum {
 	BACKLOG = 128,
-	START_MS = 180 * 1000, /* emulated, on a busy machine */
-	STEADY_MS = 10 * 1000, /* who ran as long is started again at once */
-	REFUSE_MS = 3 * 1000,  /* after the first failure; after each further one twice as long */
-	REFUSE_MAX_MS = 12 * 1000,
+	REFUSE_TWICE = 2,
 	REQUEST_MS = 2000, /* how long a client may take to ask */
 	AGAIN_MS = 1000,
 	NOTIFY_MAX = 512,
@@ -38,15 +35,16 @@ enum {
 
 enum { ABSENT, WAITING, STARTING, UP, REFUSING };
 
-struct socket_kind {
-	const char *name, *path, *group;
-	bool (*there)(void);
-	int (*run)(const struct boot *b, const char *notify, struct err *e);
-	void (*last_words)(char *dst, size_t max);
-};
-
-static const struct socket_kind kinds[SOCKETS_N] = {
-	{ "dockerd", "/run/docker.sock", "docker", engine_there, engine_run, engine_last_words },
+const struct socket_kind sockets_kinds[SOCKETS_N] = {
+	{ .name = "dockerd",
+	  .path = "/run/docker.sock",
+	  .group = "docker",
+	  .start_ms = 180 * 1000, /* emulated, on a busy machine */
+	  .steady_ms = 10 * 1000,
+	  .refuse_ms = 3 * 1000,
+	  .there = engine_there,
+	  .run = engine_run,
+	  .last_words = engine_last_words },
 };
 
 /* ---- telling why not: a child ---- */
@@ -85,16 +83,18 @@ static void answer(int fd, const char *text)
 	buf_done(&http);
 }
 
-static unsigned refuse_ms(const struct service *s)
+static uint64_t refuse_ns(const struct service *s)
 {
-	return MIN((unsigned)REFUSE_MS << MIN(s->failures ? s->failures - 1 : 0, 4U),
-		   (unsigned)REFUSE_MAX_MS);
+	unsigned times = MIN(s->failures ? s->failures - 1 : 0, (unsigned)REFUSE_TWICE);
+
+	return ((uint64_t)s->kind->refuse_ms << times) * 1000000;
 }
 
 static int refuse_child(void *ctx, int listener, int report)
 {
 	const struct service *s = ctx;
-	uint64_t end = loop_now() + (uint64_t)refuse_ms(s) * 1000000, now;
+	uint64_t end = loop_now() + refuse_ns(s);
+	unsigned late;
 	char words[SOCKET_WHY_MAX] = "", text[2 * SOCKET_WHY_MAX + 64];
 
 	(void)report;
@@ -102,12 +102,17 @@ static int refuse_child(void *ctx, int listener, int report)
 		s->kind->last_words(words, sizeof(words));
 	(void)snprintf(text, sizeof(text), "%s cannot be started: %s", s->kind->name,
 		       *s->why ? s->why : words);
-	while ((now = loop_now()) < end) {
+	/* those who are in the queue when the time is over get an answer as well */
+	for (late = 0; late < BACKLOG; late += loop_now() >= end) {
+		uint64_t now = loop_now();
 		struct pollfd p = { .fd = listener, .events = POLLIN };
 		_close_ int fd = -1;
 
-		if (poll(&p, 1, (int)((end - now) / 1000000) + 1) <= 0)
+		if (poll(&p, 1, now < end ? (int)((end - now) / 1000000) + 1 : 0) <= 0) {
+			if (loop_now() >= end)
+				break;
 			continue;
+		}
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			answer(fd, text);
@@ -152,8 +157,8 @@ static void on_slow(struct timer *t)
 {
 	struct service *s = container_of(t, struct service, t);
 
-	(void)snprintf(s->why, sizeof(s->why), "it did not come up within %d s; see %s",
-		       START_MS / 1000, ENGINE_LOG);
+	(void)snprintf(s->why, sizeof(s->why), "it did not come up within %u s",
+		       s->kind->start_ms / 1000);
 	(void)kill(s->pid, SIGKILL);
 }
 
@@ -221,7 +226,7 @@ static void start(struct service *s)
 		return;
 	}
 	s->t.fn = on_slow;
-	loop_after(s->of->loop, &s->t, START_MS);
+	loop_after(s->of->loop, &s->t, s->kind->start_ms);
 }
 
 static void on_client(struct watch *w, uint32_t events)
@@ -251,7 +256,7 @@ static void ended(struct service *s, int status)
 
 	asked = (WIFEXITED(status) && WEXITSTATUS(status) == 0) ||
 		(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	steady = loop_now() - s->since > (uint64_t)STEADY_MS * 1000000;
+	steady = loop_now() - s->since > (uint64_t)s->kind->steady_ms * 1000000;
 	if (WIFEXITED(status))
 		die_note("%s ended with status %d%s%s", s->kind->name, WEXITSTATUS(status),
 			 *s->why ? ": " : "", s->why);
@@ -316,14 +321,16 @@ static int listen_at(const struct socket_kind *k)
 
 	(void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", k->path);
 	(void)unlink(k->path);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-	    chown(k->path, 0, group_of(k->group)) < 0 || chmod(k->path, 0660) < 0 ||
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 || chmod(k->path, 0660) < 0 ||
 	    listen(fd, BACKLOG) < 0)
 		return -errno;
+	if (lchown(k->path, 0, group_of(k->group)) < 0)
+		die_note("%s is for root alone: %s", k->path, err_text(errno));
 	return take_fd(&fd);
 }
 
-void sockets_listen(struct sockets *ss, struct loop *l, const struct boot *b)
+void sockets_listen(struct sockets *ss, const struct socket_kind *kinds, struct loop *l,
+		    const struct boot *b)
 {
 	size_t i;
 

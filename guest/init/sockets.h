@@ -5,7 +5,21 @@
 
 enum { SOCKETS_N = 1, SOCKET_WHY_MAX = 240 };
 
-struct socket_kind;
+/* One program. The functions but there() run in a child. */
+struct socket_kind {
+	const char *name, *path;
+	const char *group;  /* that may use it; where there is none, the agent's own */
+	unsigned start_ms;  /* how long it may take to say that it is ready (sd_notify(3)) */
+	unsigned steady_ms; /* who ran as long is started again at once */
+	unsigned
+		refuse_ms; /* who asks so soon after it could not start is told so: after each further failure twice as long, four times at most */
+	bool (*there)(void);
+	/* become it, with the socket on descriptor 3; returns only on failure */
+	int (*run)(const struct boot *b, const char *notify, struct err *e);
+	void (*last_words)(char *dst, size_t max); /* "" if there are none */
+};
+
+extern const struct socket_kind sockets_kinds[SOCKETS_N];
 
 struct service {
 	const struct socket_kind *kind;
@@ -27,8 +41,9 @@ struct sockets {
 	bool stopping;
 };
 
-/* Listen for all programs that the root has. Borrows both. What fails is noted. */
-void sockets_listen(struct sockets *ss, struct loop *l, const struct boot *b);
+/* Listen for all of them (SOCKETS_N) that the root has. Borrows all three. What fails is noted. */
+void sockets_listen(struct sockets *ss, const struct socket_kind *kinds, struct loop *l,
+		    const struct boot *b);
 
 /* A child was reaped: true if it was one of these. */
 bool sockets_reaped(struct sockets *ss, pid_t pid, int status);

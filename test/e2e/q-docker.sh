@@ -74,7 +74,7 @@ RUN echo "bundle $(grep -c BEGIN /etc/ssl/certs/ca-certificates.crt) of $(grep -
 	cp /etc/ssl/certs/ca-certificates.crt /tmp/new && mv -f /tmp/new /etc/ssl/certs/ca-certificates.crt
 ENV FROM_IMAGE=1 PIP_CERT=/own
 END
-cp "$world/own.pem" w/child/own.pem
+install -m 644 "$world/own.pem" w/child/own.pem
 mkdir w/two
 cat >w/two/compose.yaml <<'END'
 services:
@@ -158,9 +158,12 @@ ok 'killed' rootx pkill -KILL -x dockerd
 ok 'it is started again by who asks' x docker images
 ok 'a container that wants to be asked' inside 'docker run -d --name last -v "$PWD:/w" base sh -c "trap \"echo ended >/w/ended; exit\" TERM; echo up >/w/up; while :; do sleep 1; done"'
 ok 'which runs' wait_for 60 test -e w/up
+ok 'with the other packet filter from now on' rootx update-alternatives --set iptables /usr/sbin/iptables-legacy
 ok 'stop' bac stop x
 is 'containers end in order' "$(cat w/ended 2>&1)" ended
 ok 'start: the images are there' x docker image inspect base child classic
+run x docker run --rm --read-only base curl -sS http://other.test/echo
+like 'DI-01: iptables-legacy, and a read-only root' "$out" '"plain"'
 like 'and the container' "$(x docker ps -a --format '{{.Names}} {{.Status}}')" '^last Exited \(0\)'
 
 ok 'settings that it does not know' rootx sh -c 'echo "{\"nonsense\": 1}" >/etc/docker/daemon.json; pkill -x dockerd'
@@ -177,7 +180,7 @@ fails 'there is no socket' x test -e /run/docker.sock
 ok 'rm x' bac rm --force x
 
 # ---- the room
-ok 'a small one' env BAC_SANDBOX_DISK_DOCKERVOLUME=512m "$BAC" create --name y -m 1g shell "$PWD/w"
+ok 'a small one' env BAC_SANDBOX_DISK_DOCKER_VOLUME=512m "$BAC" create --name y -m 1g shell "$PWD/w"
 y() { command "$BAC" exec y "$@"; }
 ok 'an image' y bash -c "cd '$PWD/w' && docker build -q -t base base"
 run y docker run --rm base dd if=/dev/zero of=/fill bs=1M count=700
@@ -186,6 +189,6 @@ like 'by the file system' "$err" 'No space left on device'
 like 'which is as large as was said' "$(y df -m --output=size /var/lib/docker)" '[^0-9]4[5-9][0-9]$'
 ok 'the rest of the sandbox has room' y sh -c 'df -m --output=avail / | awk "END { exit !(\$1 > 10000) }"'
 ok 'and the engine goes on' y docker run --rm base true
-fails 'less than that' env BAC_SANDBOX_DISK_DOCKERVOLUME=100m "$BAC" create --name z shell
+fails 'less than that' env BAC_SANDBOX_DISK_DOCKER_VOLUME=100m "$BAC" create --name z shell
 like 'says how much' "$err" 'sandbox.disk.dockerVolume: at least 512m'
 fails 'and leaves nothing' bac inspect z
