@@ -110,7 +110,6 @@ static void on_config(struct init *in, const struct wire_frame *f)
 	if (in->image)
 		make_contract(in, *m.hostname ? m.hostname : "NAME");
 	boot_identity(&in->boot, m.hostname, m.workdir);
-	sockets_listen(&in->sockets, sockets_kinds, &in->loop, &in->boot);
 	in->sessions.workdir = in->boot.workdir;
 	in->sessions.null_fd = in->boot.null_fd;
 	in->sessions.pts_fd = in->boot.pts_fd;
@@ -164,6 +163,9 @@ static void on_start(struct init *in, const struct wire_frame *f)
 	authority_settle(&in->authority);
 	in->phase = RUNNING;
 	die_check(wire_u64_add(&in->port.ctl, WIRE_READY, loop_now()));
+	/* while the host takes it; the first command finds them */
+	port_flush(&in->port);
+	sockets_listen(&in->sockets, sockets_kinds, &in->loop, &in->boot);
 }
 
 static void on_time(struct init *in, const struct wire_frame *f)

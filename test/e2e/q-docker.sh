@@ -69,12 +69,13 @@ RUN echo "method $(curl -sS -o /dev/null -w '%{http_code}' -d x https://api.test
 RUN echo "refused $(curl -sS http://denied.test/)"
 RUN ! curl -sS https://denied.test/
 # an image's own bundle stays its own, and may be replaced as update-ca-certificates does it
-COPY own.pem /etc/ssl/certs/ca-certificates.crt
+COPY authority /etc/ssl/certs/ca-certificates.crt
 RUN echo "bundle $(grep -c BEGIN /etc/ssl/certs/ca-certificates.crt) of $(grep -c BEGIN $SSL_CERT_FILE)" && \
 	cp /etc/ssl/certs/ca-certificates.crt /tmp/new && mv -f /tmp/new /etc/ssl/certs/ca-certificates.crt
 ENV FROM_IMAGE=1 PIP_CERT=/own
 END
-install -m 644 "$world/own.pem" w/child/own.pem
+# not *.pem, which a workspace hides
+cp "$world/own.pem" w/child/authority
 mkdir w/two
 cat >w/two/compose.yaml <<'END'
 services:
