@@ -162,17 +162,20 @@ int engine_run(const struct boot *b, const char *notify, struct err *e)
 				    "LISTEN_FDS=1", "HOME=/root", "LANG=C.UTF-8",
 				    "IS_SANDBOX=1", NULL };
 	const char *program = find();
-	int r;
+	int no_volume, r;
 
 	if (!program)
 		return err_set(e, -ENOENT, "dockerd is not installed any more");
-	r = volume_mount(b->disk_dev, e);
-	if (r == 0)
-		r = put_runc(e);
+	no_volume = volume_mount(b->disk_dev, e);
+	r = no_volume < 0 ? no_volume : put_runc(e);
 	if (r == 0)
 		r = set_stdio(e);
 	if (r < 0)
 		return r;
+	if (no_volume)
+		(void)fprintf(stderr,
+			      "bac: " VOLUME_DIR " is on the sandbox's disk and not limited: "
+			      "this kernel is too old (on the host: bac kernel build)\n");
 	(void)snprintf(path, sizeof(path), "PATH=" OCI_DIR PATH_TAIL);
 	(void)snprintf(pid, sizeof(pid), "LISTEN_PID=%d", (int)getpid());
 	(void)snprintf(ready, sizeof(ready), "NOTIFY_SOCKET=@%s", notify);

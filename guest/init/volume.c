@@ -146,6 +146,8 @@ int volume_mount(const char *disk_dev, struct err *e)
 		return 0;
 	(void)snprintf(path, sizeof(path), "/dev/%s", disk_dev);
 	disk = open(path, O_RDWR | O_CLOEXEC);
+	if (disk < 0 && errno == EBUSY)
+		return 1;
 	at = disk < 0 ? -errno : volume_find(disk);
 	if (at == 0)
 		return 0;
