@@ -55,7 +55,7 @@ void modules_show(int base)
 		(void)snprintf(list, sizeof(list), "%s/modules.dep", to);
 		if (access(list, F_OK) == 0)
 			continue;
-		(void)boot_make_dirs(to, 0755);
+		(void)!boot_make_dirs(to, 0755);
 		if (mount(from, to, NULL, MS_BIND, NULL) < 0)
 			die_note("the kernel's modules are not at %s: %s", to, err_text(errno));
 	}

@@ -17,6 +17,30 @@ const struct opt template_load_opts[TEMPLATE_LOAD_OPTS] = {
 	O(OPT_STR, tag, 0, "tag", "TAG", "a name for the image, beside those it brings"),
 };
 
+int template_build_begin(struct ctx *c, const struct image_progress *p, struct template_build *ret,
+			 struct err *e)
+{
+	*ret = (struct template_build) { .init = dirs_join(c->dirs.libexec, "bac-init"),
+					 .layer = dirs_join(c->dirs.libexec, "bac-layer") };
+	if (!ret->init || !ret->layer) {
+		template_build_done(ret);
+		return err_errno(e, -ENOMEM, "cannot make a template");
+	}
+	ret->b = (struct image_build) { .cache = c->dirs.cache,
+					.data = c->dirs.data,
+					.init = ret->init,
+					.layer = ret->layer,
+					.progress = p };
+	return 0;
+}
+
+void template_build_done(struct template_build *b)
+{
+	free(b->init);
+	free(b->layer);
+	*b = (struct template_build) { 0 };
+}
+
 static int show(const struct template_args *o, const struct image_template *v, size_t n,
 		struct err *e)
 {
@@ -55,25 +79,22 @@ static void free_all(struct image_template *v, size_t n)
 static int load(struct ctx *c, const struct template_args *o, const char *path, struct err *e)
 {
 	struct image_template *v = NULL, *before = NULL;
-	_free_ char *init = dirs_join(c->dirs.libexec, "bac-init");
-	_free_ char *layer = dirs_join(c->dirs.libexec, "bac-layer");
+	struct template_build b;
 	struct progress progress;
-	const struct image_build b = { .cache = c->dirs.cache,
-				       .data = c->dirs.data,
-				       .init = init,
-				       .layer = layer,
-				       .progress = &progress.p };
 	size_t n = 0, n_before = 0;
 	int r;
 
-	if (!init || !layer)
-		return err_errno(e, -ENOMEM, "cannot load");
 	r = image_template_ls(c->dirs.cache, &before, &n_before, e);
-	if (r < 0)
+	if (r == 0)
+		r = template_build_begin(c, &progress.p, &b, e);
+	if (r < 0) {
+		free_all(before, n_before);
 		return r;
+	}
 	progress_begin(&progress, o->quiet);
-	r = image_load(&b, path, o->tag, &v, &n, e);
+	r = image_load(&b.b, path, o->tag, &v, &n, e);
 	progress_end(&progress);
+	template_build_done(&b);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = template_fit(c, &v[i], !is_among(before, n_before, v[i].digest), e);
 	if (r == 0)
