@@ -155,7 +155,7 @@ ok "rm of one tag of several" bac template rm -f tiny
 run bac template ls -q
 like "... leaves the others" "$out" 'tiny:1'
 ok "rm of the last tag" bac template rm -f many
-is "... with the layers that nobody else has" "$(layers)" "$((count - 126))"
+is "... with the layers that nobody else has" "$(layers)" "$((count - 125))"
 run bac template prune --dry-run
 like "prune shows what no sandbox uses" "$out" scratch
 unlike "... and nothing else" "$out" 'tiny:2|user|default'
