@@ -16,7 +16,7 @@ run bac template ls --json
 
 # ---- a cache of its own, with the kernels and the templates of the shared one by links
 shared=$XDG_CACHE_HOME/bac
-export XDG_CACHE_HOME=$PWD/cache
+export XDG_CACHE_HOME=$E2E_DIR/k # not below a folder that a sandbox is given
 mkdir -p "$XDG_CACHE_HOME/bac/templates" "$XDG_CACHE_HOME/bac/kernels"
 default=$(json '[t["digest"] for t in d["templates"] if t["tag"] == "default"][0]' <<<"$out")
 cp -al "$shared/templates/$default" "$XDG_CACHE_HOME/bac/templates/" 2>/dev/null ||
@@ -50,7 +50,7 @@ ok "OCI layout: a nested index, ours of two machines" bac template load "$img/la
 is "... whose layers are the same" "$(layers)" 2
 run bac template inspect layout:2 --json
 like "... with its manifest" "$(json 'd["manifest"]' <<<"$out")" '^sha256:[0-9a-f]{64}$'
-is "inspect: layers, and who shares them" "$(json '[x["shared_with"] for x in d["layers"]]' <<<"$out")" '[["tiny:1"], []]'
+is "inspect: layers, and who shares them" "$(json '[x["shared_with"] for x in d["layers"]]' <<<"$out")" '[["layout:1"], []]'
 is "inspect: the configuration" "$(json 'd["config"]["workdir"] + d["config"]["labels"][0]' <<<"$out")" "/srv/appa=b"
 ok "OCI archive, with a tag of ours" bac template load "$img/user.tar" --tag mine/user:7
 run bac template ls -q
