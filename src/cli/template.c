@@ -6,6 +6,7 @@
 #include "cli/ctx.h"
 #include "cli/progress.h"
 #include "cli/template-pull.h"
+#include "cli/template-save.h"
 #include "cli/template.h"
 #include "image/image.h"
 
@@ -188,12 +189,30 @@ static const struct cmd subs[] = {
 		.size = sizeof(struct template_args),
 		.run = template_run_rm,
 	},
+	{
+		.name = "save",
+		.usage = "[OPTIONS] SANDBOX TAG",
+		.brief = "make a template of a sandbox's files",
+		.text = "All of its root, but for mounts, workspaces and /var/lib/docker. The "
+			"programs of a "
+			"sandbox that runs stand\n"
+			"still meanwhile, which is asked about; one that is stopped is started for "
+			"it. "
+			"What secrets were written to\n"
+			"files are in the template too.",
+		.opts = template_save_opts,
+		.n_opts = TEMPLATE_SAVE_OPTS,
+		.min_args = 2,
+		.max_args = 2,
+		.size = sizeof(struct template_save_args),
+		.run = template_run_save,
+	},
 	{ .name = NULL },
 };
 
 const struct cmd template_cmd = {
 	.name = "template",
 	.usage = "COMMAND",
-	.brief = "build, load, pull, list and remove templates",
+	.brief = "build, load, pull, save, list and remove templates",
 	.subs = subs,
 };
