@@ -49,7 +49,7 @@ static void say(void *user, const char *line, int percent)
 	} else {
 		(void)fprintf(stderr, "[%3llu s] %s\n", s, text);
 	}
-	(void)snprintf(p->step, sizeof(p->step), "%.150s", text);
+	(void)snprintf(p->step, sizeof(p->step), "%.150s", line); /* without the percent */
 	(void)fflush(stderr);
 }
 
