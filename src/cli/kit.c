@@ -11,6 +11,10 @@ static const struct opt pack_opts[] = {
 static const struct opt pull_opts[] = {
 	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
 };
+static const struct opt init_opts[] = {
+	{ "force", 'f', OPT_FLAG, offsetof(struct kit_init_args, force), NULL, "replace a spec.yaml that is there" },
+	{ "name", 0, OPT_STR, offsetof(struct kit_init_args, name), "NAME", "name of the kit (default: of the folder)" },
+};
 static const struct opt show_opts[] = {
 	{ "json", 0, OPT_FLAG, offsetof(struct kit_show_args, json), NULL, "print JSON" },
 	{ "kit-arg", 0, OPT_LIST, offsetof(struct kit_show_args, args), "[KIT.]NAME=VALUE", "an argument of the kit" },
@@ -45,6 +49,20 @@ static const struct cmd subs[] = {
 	  .max_args = 1,
 	  .size = sizeof(struct kit_show_args),
 	  .run = kit_run_inspect },
+	{ .name = "init",
+	  .usage = "[OPTIONS] [DIR]",
+	  .brief = "draft a kit for a repository",
+	  .text = "Looks at what says how the project in DIR (default: the current folder) is "
+		  "built "
+		  "(lock files, CI steps,\nDockerfiles, examples of environments), and writes "
+		  "DIR/spec.yaml: "
+		  "a mixin, to be read and changed.\nNothing of the repository is run, and nothing "
+		  "is asked.",
+	  .opts = init_opts,
+	  .n_opts = ARRAY_SIZE(init_opts),
+	  .max_args = 1,
+	  .size = sizeof(struct kit_init_args),
+	  .run = kit_run_init },
 	{ .name = "pack",
 	  .usage = "[OPTIONS] DIR",
 	  .brief = "make a ZIP of a kit",

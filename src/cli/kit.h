@@ -27,3 +27,10 @@ int kit_load_one(struct ctx *c, const struct kit_show_args *o, const char *ref,
 void kit_tell(const struct kit_report *rep);
 struct json_t;
 struct json_t *kit_warnings_json(const struct kit_report *rep);
+
+/* init */
+struct kit_init_args {
+	const char *name;
+	bool force;
+};
+int kit_run_init(void *opt, struct args *args, struct err *e);

@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		check(streq(again.text, k.text) && streq(again.where, k.where));
 		check(streq(again.rev, k.rev) && streq(again.dir, k.dir));
 		check(!k.rev || k.rev[0] != '-');
-		check(!k.dir || (k.dir[0] != '-' && k.dir[0] != '/' && !strstr(k.dir, "../")));
+		check(!k.dir || kit_path_plain(k.dir));
 		check(k.kind != KIT_REF_GIT || !strstr(k.where, "://-"));
 		check(k.local || k.kind == KIT_REF_NAME || kit_ref_allowed(&k, "*"));
 		kit_ref_done(&again);

@@ -244,3 +244,25 @@ for c in push sign verify provenance builder delete; do
 	fails "kit $c" bac kit "$c" x
 	like "kit $c is refused by name" "$err" "'kit $c' is not built yet"
 done
+
+# ---- a first draft ----
+mkdir -p proj/.github/workflows
+echo '{"scripts": {"dev": "vite --port 8123"}}' >proj/package.json
+printf 'jobs:\n  t:\n    steps:\n      - run: sudo apt-get install -y jq\n      - run: touch %s/ran\n' "$PWD" >proj/.github/workflows/ci.yml
+printf 'NODE_ENV=development\nAPI_TOKEN=x\n' >proj/.env.example
+printf 'EXPOSE 80\n' >Dockerfile.out
+ln -s ../Dockerfile.out proj/Dockerfile
+mkfifo proj/Makefile
+ok 'init' bac kit init proj
+is 'says what it wrote' "$out" proj/spec.yaml
+ok 'the draft is a kit' bac kit validate ./proj
+like 'with the name of the folder, hosts, ports, packages, variables' "$(tr '\n' ' ' <proj/spec.yaml)" \
+	'name: proj .*"registry.npmjs.org".*container: 8123.*NODE_ENV: "development".*install.* jq'
+like 'and the likely secrets as a comment' "$(cat proj/spec.yaml)" '# +name: API_TOKEN'
+unlike 'nothing through a link' "$(cat proj/spec.yaml)" 'container: 80$|docker'
+is 'nothing was run' "$(ls ran 2>/dev/null)" ''
+fails 'init again' bac kit init proj
+like 'does not overwrite' "$err" 'use --force'
+ok 'but with --force' bac kit init --force --name other proj
+like 'and a name' "$(cat proj/spec.yaml)" 'name: other'
+status 'a name that is none' 2 bac kit init --force --name 'A b' proj
