@@ -24,13 +24,14 @@ const struct opt exec_opts[EXEC_OPTS] = {
 	O(OPT_FLAG, list, 0, "list", NULL, "list the detached commands of SANDBOX"),
 	O(OPT_FLAG, attach, 0, "attach", NULL, "show the output of detached command JOB until it ends; Ctrl-C leaves (with -it: Ctrl-\\)"),
 	O(OPT_FLAG, kill, 0, "kill", NULL, "send a signal to detached command JOB and its group"),
+	O(OPT_STR, detach_keys, 0, "detach-keys", "KEYS", "with --attach -it: keys that leave it, as in ctrl-p,ctrl-q; 'none' (default: ctrl-\\)"),
 	O(OPT_STR, signal, 0, "signal", "SIGNAL", "the signal for --kill (default: TERM)"),
 	O(OPT_FLAG, json, 0, "json", NULL, "print --list as JSON"),
 	O(OPT_STR, accel, 0, "accel", "kvm|tcg", "accelerator, should the sandbox have to be started"),
 };
 /* clang-format on */
 
-static int put_exec(struct door *d, const struct exec_spec *x, struct err *e)
+int exec_put(struct door *d, const struct exec_spec *x, struct err *e)
 {
 	struct buf payload = BUF_INIT(WIRE_EXEC_MAX);
 	struct wire_exec m = { .user = x->user ? x->user : "",
@@ -43,7 +44,7 @@ static int put_exec(struct door *d, const struct exec_spec *x, struct err *e)
 	int r;
 
 	m.flags = (uint16_t)((x->tty ? EXEC_TTY : 0) | (x->input ? EXEC_STDIN : 0) |
-			     (x->detach ? EXEC_DETACH : 0));
+			     (x->detach ? EXEC_DETACH : 0) | x->flags);
 	if (x->tty)
 		tty_size(STDOUT_FILENO, &m.rows, &m.cols);
 	r = wire_exec_put(&payload, &m);
@@ -68,7 +69,8 @@ static void explain(const struct exec_spec *x, const struct wire_exit *m)
 		say("%s%s", m->how == EXIT_REFUSED ? "" : "exec: ", m->text);
 }
 
-static int detached(struct door *d, const struct exec_spec *x, struct err *e)
+int exec_job(struct door *d, const struct exec_spec *x, char *ret_id, size_t max, int *ret_status,
+	     struct err *e)
 {
 	struct wire_frame f;
 	struct wire_exit m;
@@ -79,15 +81,30 @@ static int detached(struct door *d, const struct exec_spec *x, struct err *e)
 		r = door_next(d, door_in_ms(10000), &f);
 	if (r != 0)
 		return err_errno(e, r, "sandbox '%s' does not answer", x->name);
-	if (f.type == WIRE_JOB_IS && wire_text_parse(&id, &f) == WIRE_OK) {
-		(void)printf("%s\n", id);
-		return flush_out(e);
+	if (f.type == WIRE_JOB_IS && wire_text_parse(&id, &f) == WIRE_OK &&
+	    text_copy(ret_id, max, id) == 0)
+		return 0;
+	if (f.type != WIRE_EXIT || wire_exit_parse(&m, &f) != WIRE_OK)
+		return err_set(e, -EPROTO, "sandbox '%s' gave an answer that makes no sense",
+			       x->name);
+	*ret_status = wire_exit_status(&m);
+	(void)err_set(e, -EIO, "%s", m.text);
+	return 1;
+}
+
+static int detached(struct door *d, const struct exec_spec *x, struct err *e)
+{
+	char id[WIRE_NAME_MAX + 1];
+	int status, r = exec_job(d, x, id, sizeof(id), &status, e);
+
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		say("%s", e->msg);
+		return status;
 	}
-	if (f.type == WIRE_EXIT && wire_exit_parse(&m, &f) == WIRE_OK) {
-		explain(x, &m);
-		return wire_exit_status(&m);
-	}
-	return err_set(e, -EPROTO, "sandbox '%s' gave an answer that makes no sense", x->name);
+	(void)printf("%s\n", id);
+	return flush_out(e);
 }
 
 int exec_over(struct door *d, const struct exec_spec *x, struct err *e)
@@ -101,7 +118,7 @@ int exec_over(struct door *d, const struct exec_spec *x, struct err *e)
 	struct wire_exit m;
 	int r;
 
-	r = put_exec(d, x, e);
+	r = exec_put(d, x, e);
 	if (r < 0)
 		return r;
 	if (x->detach)

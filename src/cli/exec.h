@@ -6,13 +6,13 @@
 
 struct exec_args {
 	bool interactive, tty, detach, list, attach, kill, json;
-	const char *user, *workdir, *accel, *signal;
+	const char *user, *workdir, *accel, *signal, *detach_keys;
 	struct opt_list env, env_file;
 	uint64_t timeout;
 };
 
 #define EXEC_USAGE "[OPTIONS] SANDBOX COMMAND [ARG...]"
-enum { EXEC_OPTS = 14 };
+enum { EXEC_OPTS = 15 };
 extern const struct opt exec_opts[EXEC_OPTS];
 
 /* What the parser of options wants to know of a struct cmd. */
@@ -28,7 +28,15 @@ struct exec_spec {
 	struct envs *env;
 	uint64_t timeout_ms;
 	bool tty, input, detach;
+	uint16_t flags; /* EXEC_AGENT, EXEC_STARTUP: with detach */
 };
+
+/* Queue it as stream SESSION_STREAM. 0, or -E2BIG with a message. */
+int exec_put(struct door *d, const struct exec_spec *x, struct err *e) _must_check_;
+
+/* After exec_put() of one with detach: the job's id. 0; 1 if it was refused, with what is to be said in e and the exit status in *ret_status; -Exxx. */
+int exec_job(struct door *d, const struct exec_spec *x, char *ret_id, size_t max, int *ret_status,
+	     struct err *e) _must_check_;
 
 /* What was asked for, all but the environment; borrows from both. Reads and changes nothing outside. 0 or -Exxx. */
 int exec_spec(const struct exec_args *o, const struct args *args, struct exec_spec *ret,

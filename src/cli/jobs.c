@@ -150,8 +150,13 @@ static int attach_job(struct door *d, const char *name, const char *id, const st
 	char text[WIRE_TEXT_MAX + 1];
 	struct wire_winsize w;
 	struct wire_exit m;
-	int r = wire_text_add(&d->out, SESSION_STREAM, WIRE_ATTACH, id);
+	struct keys keys;
+	int r = keys_parse(a->detach_keys ? a->detach_keys : KEYS_DEFAULT, &keys, e);
 
+	if (r < 0)
+		return r;
+	o.keys = &keys;
+	r = wire_text_add(&d->out, SESSION_STREAM, WIRE_ATTACH, id);
 	if (r == 0 && a->tty) {
 		tty_size(STDOUT_FILENO, &w.rows, &w.cols);
 		r = wire_winsize_add(&d->out, SESSION_STREAM, w);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/term.h"
 #include "cli/tty.h"
 #include "io/fd.h"
 #include "wire/flow.h"
@@ -37,10 +38,15 @@ struct session {
 	bool ended;
 	bool detached;
 	bool told_pipe;
+	uint64_t resize_at; /* when the terminal's real size is told at the latest; 0: it was */
+	struct keys keys;
+	struct term term; /* the modes that were shown */
 	int signals;
 	struct wire_exit *exit;
 	char *exit_text;
 };
+
+enum { REDRAW_MS = 400 };
 
 static const int passed_on[] = { SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2 };
 
@@ -142,6 +148,8 @@ static int on_frame(struct session *s, const struct wire_frame *f)
 	case WIRE_DATA:
 		if (f->chan == 0 || !wire_flow_came(&s->out[f->chan].flow, f->len))
 			return -EPROTO;
+		if (s->o->viewer && s->o->tty)
+			term_see(&s->term, f->data, f->len);
 		if (buf_add(&s->out[f->chan].q, f->data, f->len) < 0)
 			return -EPROTO;
 		return push(s, f->chan);
@@ -180,13 +188,17 @@ static int from_door(struct session *s)
 	return r;
 }
 
-enum { DETACH_KEY = 0x1c }; /* Ctrl-\ */
-
 static int from_input(struct session *s)
 {
-	char bytes[WIRE_FRAME_MAX];
-	size_t room = MIN(sizeof(bytes), (size_t)s->in_flow.may_send);
-	ssize_t n = read(s->o->in_fd, bytes, room);
+	uint8_t bytes[WIRE_FRAME_MAX], on[WIRE_FRAME_MAX];
+	bool looks = s->o->viewer && s->o->tty;
+	size_t most = sizeof(bytes) - (looks ? KEYS_HELD_MAX : 0), k = 0;
+	size_t room = MIN(most, (size_t)s->in_flow.may_send);
+	ssize_t n;
+
+	if (looks && s->in_flow.may_send < sizeof(bytes))
+		return 0; /* what is held back needs credit too */
+	n = read(s->o->in_fd, bytes, room);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
@@ -194,26 +206,42 @@ static int from_input(struct session *s)
 		s->in_open = false;
 		return wire_frame_add(&s->d->out, SESSION_STREAM, WIRE_EOF, 0, NULL, 0);
 	}
-	if (s->o->viewer && s->o->tty && memchr(bytes, DETACH_KEY, (size_t)n)) {
-		s->detached = true;
-		return 0;
+	if (!looks) {
+		s->in_flow.may_send -= (uint32_t)n;
+		return wire_frame_add(&s->d->out, SESSION_STREAM, WIRE_DATA, 0, bytes, (size_t)n);
 	}
-	s->in_flow.may_send -= (uint32_t)n;
-	return wire_frame_add(&s->d->out, SESSION_STREAM, WIRE_DATA, 0, bytes, (size_t)n);
+	s->detached = keys_feed(&s->keys, bytes, (size_t)n, on, &k);
+	s->in_flow.may_send -= (uint32_t)k;
+	return k ? wire_frame_add(&s->d->out, SESSION_STREAM, WIRE_DATA, 0, on, k) : 0;
+}
+
+static int tell_size(struct session *s, unsigned less)
+{
+	struct wire_winsize w;
+
+	tty_size(s->o->out_fd, &w.rows, &w.cols);
+	w.rows = (uint16_t)(w.rows > less ? w.rows - less : w.rows);
+	w.cols = (uint16_t)(w.cols > less ? w.cols - less : w.cols);
+	return wire_winsize_add(&s->d->out, SESSION_STREAM, w);
+}
+
+/* A program draws anew when its size changes, and it must have seen the one size before it is told of the other. */
+static int tell_true_size(struct session *s)
+{
+	s->resize_at = 0;
+	return tell_size(s, 0);
 }
 
 static int on_signal(struct session *s)
 {
 	struct signalfd_siginfo si;
-	struct wire_winsize w;
 
 	if (read(s->signals, &si, sizeof(si)) != sizeof(si))
 		return 0;
 	if (si.ssi_signo == SIGWINCH) {
 		if (!s->o->tty)
 			return 0;
-		tty_size(s->o->out_fd, &w.rows, &w.cols);
-		return wire_winsize_add(&s->d->out, SESSION_STREAM, w);
+		return tell_true_size(s);
 	}
 	if (s->o->viewer) {
 		s->detached = true;
@@ -241,6 +269,16 @@ static int watch_signals(struct session *s, sigset_t *ret_before)
 
 enum { P_DOOR, P_SIGNALS, P_INPUT, P_OUT, P_ERR, P_N };
 
+/* How long to wait for something to happen, in ms; -1: for ever. */
+static int patience(const struct session *s)
+{
+	uint64_t now = s->resize_at ? fd_now_ns() : 0;
+
+	return !s->resize_at        ? -1
+	       : s->resize_at > now ? (int)((s->resize_at - now) / 1000000) + 1
+				    : 0;
+}
+
 static int once(struct session *s)
 {
 	struct pollfd p[P_N] = {
@@ -255,9 +293,11 @@ static int once(struct session *s)
 	};
 	int r = 0;
 
-	if (poll(p, P_N, -1) < 0)
+	if (poll(p, P_N, patience(s)) < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (p[P_DOOR].revents & (POLLIN | POLLHUP | POLLERR))
+	if (s->resize_at && fd_now_ns() >= s->resize_at)
+		r = tell_true_size(s);
+	if (r == 0 && p[P_DOOR].revents & (POLLIN | POLLHUP | POLLERR))
 		r = from_door(s);
 	if (r == 0 && p[P_SIGNALS].revents)
 		r = on_signal(s);
@@ -296,17 +336,35 @@ static int drain(struct session *s)
 
 static int carry(struct session *s)
 {
-	int r = door_flush(s->d, 0);
+	int r = 0;
 
+	if (s->o->redraw && s->o->tty) {
+		s->resize_at = fd_now_ns() + (uint64_t)REDRAW_MS * 1000000;
+		r = tell_size(s, 1);
+	}
+	if (r == 0)
+		r = door_flush(s->d, 0);
 	if (r == -ETIMEDOUT)
 		r = 0;
 	if (r == 0)
 		r = from_door(s);
 	while (r == 0 && !s->ended && !s->detached)
 		r = once(s);
-	if (r == 0 && s->ended)
+	if (r == 0 && (s->ended || s->detached))
 		r = drain(s);
 	return r;
+}
+
+/* The terminal is the shell's again, whatever mode it was in. */
+static void leave_terminal(struct session *s)
+{
+	struct buf undo = BUF_INIT(TERM_TEXT_MAX);
+
+	if (s->o->viewer && s->o->tty && isatty(s->o->out_fd) && term_undo(&s->term, &undo) == 0 &&
+	    (!s->detached || buf_add(&undo, "\r\n", 2) == 0) &&
+	    fd_write_all(s->o->out_fd, buf_data(&undo), undo.n) < 0)
+		errno = 0; /* it is gone */
+	buf_done(&undo);
 }
 
 int session_run(struct door *d, const char *name, const struct session_opts *o,
@@ -323,6 +381,10 @@ int session_run(struct door *d, const char *name, const struct session_opts *o,
 	int r;
 
 	s.exit_text = ret_text;
+	if (o->keys)
+		s.keys = *o->keys;
+	else if (keys_parse(KEYS_DEFAULT, &s.keys, e) < 0)
+		return e->code;
 	r = watch_signals(&s, &before);
 	if (r == 0)
 		r = out_open(&s.out[1], o->out_fd);
@@ -332,6 +394,7 @@ int session_run(struct door *d, const char *name, const struct session_opts *o,
 		r = tty_raw(o->in_fd, &tty);
 	if (r == 0)
 		r = carry(&s);
+	leave_terminal(&s);
 	tty_restore(tty);
 	session_done(&s);
 	(void)sigprocmask(SIG_SETMASK, &before, NULL);

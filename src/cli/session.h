@@ -2,6 +2,7 @@
 /* One command in a sandbox, seen from the user's terminal: bytes, signals and sizes go in, bytes and
  * the exit come out. */
 #include "cli/door.h"
+#include "cli/keys.h"
 
 enum { SESSION_STREAM = 1 };
 
@@ -9,7 +10,10 @@ struct session_opts {
 	bool input;  /* pass stdin on */
 	bool tty;    /* the command has a terminal: raw mode, sizes */
 	bool viewer; /* attached to a job: signals detach instead of being passed on */
-	int in_fd;   /* where input comes from (0) */
+	bool redraw; /* what runs there is to draw anew, whatever the size */
+	const struct keys
+		*keys; /* with viewer and tty: what leaves it running; NULL: KEYS_DEFAULT */
+	int in_fd;     /* where input comes from (0) */
 	int out_fd, err_fd;
 };
 

@@ -79,7 +79,7 @@ static void send_status(struct client *c, bool answers)
 				 .qemu_pid = (uint32_t)MAX(s->qemu, 0),
 				 .remark = *s->reason ? s->reason : sup_net_remark(s) };
 
-	m.sessions = s->n_streams - m.jobs;
+	m.sessions = s->n_streams - m.jobs - sup_jobs_startup(s);
 	c->waits_status = false;
 	if (c->conn.open && !c->conn.gone && wire_status_add(&c->conn.out, &m) == 0)
 		conn_flush(&c->conn);
@@ -134,7 +134,7 @@ static bool on_stop(struct client *c, const struct wire_frame *f)
 
 	if (wire_stop_parse(&m, f) != WIRE_OK)
 		return false;
-	if ((m.flags & STOP_IF_IDLE) && s->n_streams) {
+	if ((m.flags & STOP_IF_IDLE) && s->n_streams > sup_jobs_startup(s)) {
 		sup_client_failed(c, EBUSY, "the sandbox is in use (a command runs in it)");
 		return true;
 	}

@@ -4,14 +4,19 @@
  * since the job's start. A viewer (bac exec --attach) has a position in it and reads on as its own
  * credit allows. Without viewers the guest gets its credit back at once, and old records make room for
  * new ones; with viewers it gets it back only as far as the slowest has read, so that a viewer misses
- * nothing and a stalled one holds the job as a stalled terminal would. */
+ * nothing and a stalled one holds the job as a stalled terminal would.
+ *
+ * The agent's terminal is another matter: what it wrote once is no use on a second terminal, where it would ask the same questions again and
+ * be answered twice. A program that draws is told of a size instead, by who attaches, and draws all of it anew; the new terminal is only brought
+ * into its modes. Of one that does not draw, such as a shell, the last of what it wrote is shown. */
 #include <stdio.h>
 
+#include "base/term.h"
 #include "base/text.h"
 #include "io/fd.h"
 #include "supervisor/sup.h"
 
-enum { RECORD = 3, VIEWERS_MAX = 16 };
+enum { RECORD = 3, VIEWERS_MAX = 16, WHY_MAX = 256, AGENT_TAIL = 32 * 1024 };
 
 struct viewer {
 	struct client *client;
@@ -28,7 +33,10 @@ struct job {
 	struct buf ring;       /* whole records */
 	uint64_t base;         /* position of the ring's first byte */
 	uint64_t started_ns, ended_ns;
-	uint8_t how, code;
+	uint8_t how, code, flags; /* JOB_* */
+	char why[WHY_MAX];        /* what the guest said of its end */
+	struct term term;         /* AGENT: the modes of its terminal */
+	struct slog_carry carry;  /* STARTUP: its output goes into the log */
 	struct viewer viewers[VIEWERS_MAX];
 	unsigned n_viewers;
 };
@@ -39,7 +47,17 @@ unsigned sup_jobs_running(const struct sup *s)
 	unsigned n = 0;
 
 	for (j = s->jobs; j; j = j->next)
-		n += j->stream != NULL;
+		n += j->stream && !(j->flags & JOB_STARTUP);
+	return n;
+}
+
+unsigned sup_jobs_startup(const struct sup *s)
+{
+	const struct job *j;
+	unsigned n = 0;
+
+	for (j = s->jobs; j; j = j->next)
+		n += j->stream && j->flags & JOB_STARTUP;
 	return n;
 }
 
@@ -109,6 +127,8 @@ int sup_job_new(struct sup *s, struct stream *st, struct client *c, const struct
 	buf_init(&j->ring, DOOR_JOB_RING);
 	(void)snprintf(j->id, sizeof(j->id), "j%u", ++s->next_job);
 	j->started_ns = fd_real_ns();
+	j->flags = (uint8_t)((x->flags & EXEC_AGENT ? JOB_AGENT : 0) |
+			     (x->flags & EXEC_STARTUP ? JOB_STARTUP : 0));
 	j->stream = st;
 	j->next = s->jobs;
 	s->jobs = j;
@@ -118,6 +138,7 @@ int sup_job_new(struct sup *s, struct stream *st, struct client *c, const struct
 		conn_flush(&c->conn);
 	st->client = NULL;
 	c->streams--;
+	sup_use_changed(s);
 	return 0;
 }
 
@@ -159,7 +180,7 @@ static void pay(struct sup *s, struct job *j)
 
 static void view_exit(struct job *j, struct viewer *v)
 {
-	struct wire_exit x = { .how = j->how, .code = j->code, .text = "" };
+	struct wire_exit x = { .how = j->how, .code = j->code, .text = j->why };
 
 	sup_client_exit(v->client, v->id, &x);
 }
@@ -210,6 +231,10 @@ void sup_job_data(struct sup *s, struct stream *st, const struct wire_frame *f)
 	}
 	if (buf_add(&j->ring, head, RECORD) == 0 && buf_add(&j->ring, f->data, f->len) < 0)
 		j->ring.n -= RECORD; /* no memory: this piece is lost, the ring stays whole */
+	if (j->flags & JOB_STARTUP)
+		slog_bytes(s->log, &j->carry, j->id, f->data, f->len);
+	if (j->flags & JOB_AGENT)
+		term_see(&j->term, f->data, f->len);
 	show_all(j);
 	pay(s, j);
 }
@@ -222,8 +247,11 @@ void sup_job_exit(struct sup *s, struct stream *st, const struct wire_exit *x)
 	j->how = x->how;
 	j->code = x->code;
 	j->ended_ns = fd_real_ns();
+	(void)snprintf(j->why, sizeof(j->why), "%s", x->text);
 	if (x->text[0])
 		slog_say(s->log, "job %s: %s", j->id, x->text);
+	else if (j->flags & JOB_STARTUP && wire_exit_status(x))
+		slog_say(s->log, "job %s: ended with %d", j->id, wire_exit_status(x));
 	show_all(j);
 }
 
@@ -236,6 +264,7 @@ void sup_job_list(struct client *c)
 				      .running = j->stream != NULL,
 				      .how = j->how,
 				      .code = j->code,
+				      .flags = j->flags,
 				      .started_ns = j->started_ns,
 				      .ended_ns = j->ended_ns,
 				      .command = j->command,
@@ -276,6 +305,24 @@ void sup_job_kill(struct client *c, const struct wire_job_kill *m)
 		conn_flush(&c->conn);
 }
 
+/* What another terminal begins with. */
+static void join_agent(struct job *j, struct viewer *v)
+{
+	struct buf modes = BUF_INIT(TERM_TEXT_MAX);
+	uint64_t end = j->base + j->ring.n;
+
+	if (term_draws(&j->term)) {
+		v->at = end;
+		if (term_put(&j->term, &modes) == 0 && modes.n) {
+			v->credit[1] -= (uint32_t)modes.n;
+			sup_client_frame(v->client, v->id, WIRE_DATA, 1, buf_data(&modes), modes.n);
+		}
+	}
+	while (v->at + AGENT_TAIL < end)
+		v->at += record_len(buf_data(&j->ring) + (v->at - j->base));
+	buf_done(&modes);
+}
+
 void sup_job_attach(struct client *c, uint32_t client_id, const char *id)
 {
 	struct wire_exit x = { .how = EXIT_REFUSED, .code = 125 };
@@ -295,6 +342,8 @@ void sup_job_attach(struct client *c, uint32_t client_id, const char *id)
 			       .id = client_id,
 			       .at = j->base,
 			       .credit = { 0, WIRE_WINDOW, WIRE_WINDOW } };
+	if (j->flags & JOB_AGENT)
+		join_agent(j, v);
 	show_all(j);
 }
 

@@ -52,7 +52,7 @@ static void on_idle(uv_timer_t *t)
 
 void sup_use_changed(struct sup *s)
 {
-	if (s->state != STATE_RUNNING || !s->order.idle_ms || s->n_streams)
+	if (s->state != STATE_RUNNING || !s->order.idle_ms || s->n_streams > sup_jobs_startup(s))
 		(void)uv_timer_stop(&s->idle);
 	else
 		(void)uv_timer_start(&s->idle, on_idle, s->order.idle_ms, 0);

@@ -162,7 +162,8 @@ void sup_job_attach(struct client *c, uint32_t client_id, const char *id);
 /* A frame from a viewer. True: it was for a job. */
 bool sup_job_from_viewer(struct client *c, const struct wire_frame *f);
 void sup_job_viewer_gone(struct client *c);
-unsigned sup_jobs_running(const struct sup *s);
+unsigned sup_jobs_running(const struct sup *s); /* without those of startup, which are no use */
+unsigned sup_jobs_startup(const struct sup *s);
 void sup_jobs_free(struct sup *s);
 
 /* seal.c */

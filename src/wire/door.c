@@ -135,7 +135,7 @@ int wire_job_add(struct buf *out, const struct wire_job *m)
 	wr_u8(&w, m->running);
 	wr_u8(&w, m->how);
 	wr_u8(&w, m->code);
-	wr_u8(&w, 0);
+	wr_u8(&w, m->flags);
 	wr_be64(&w, m->started_ns);
 	wr_be64(&w, m->ended_ns);
 	wr_cut(&w, m->command, DOOR_COMMAND_MAX);
@@ -147,18 +147,17 @@ int wire_job_parse(struct wire_job *ret, const struct wire_frame *f)
 {
 	struct rd r = rd_init(f->data, f->len);
 	struct wire_job m;
-	uint8_t zero;
 
 	m.id = rd_str(&r, WIRE_NAME_MAX);
 	m.running = rd_u8(&r);
 	m.how = rd_u8(&r);
 	m.code = rd_u8(&r);
-	zero = rd_u8(&r);
+	m.flags = rd_u8(&r);
 	m.started_ns = rd_be64(&r);
 	m.ended_ns = rd_be64(&r);
 	m.command = rd_str(&r, DOOR_COMMAND_MAX);
 	m.user = rd_str(&r, WIRE_USER_MAX);
-	if (!rd_done(&r) || m.running > 1 || m.how >= EXIT_HOW_N || zero)
+	if (!rd_done(&r) || m.running > 1 || m.how >= EXIT_HOW_N || m.flags & ~JOB_FLAGS)
 		return WIRE_E_MALFORMED;
 	*ret = m;
 	return WIRE_OK;

@@ -96,7 +96,16 @@ int wire_text_parse(const char **ret, const struct wire_frame *f);
 /* Messages without a payload. */
 int wire_empty_add(struct buf *out, uint32_t stream, enum wire_type type) _must_check_;
 
-enum { EXEC_TTY = 1, EXEC_STDIN = 2, EXEC_DETACH = 4, EXEC_FLAGS = 7 };
+/* AGENT and STARTUP go with DETACH and are the supervisor's: the job that 'bac run' attaches to; a kit's startup command, whose
+ * output goes into the sandbox's log and which does not count as use of the sandbox. */
+enum {
+	EXEC_TTY = 1,
+	EXEC_STDIN = 2,
+	EXEC_DETACH = 4,
+	EXEC_AGENT = 8,
+	EXEC_STARTUP = 16,
+	EXEC_FLAGS = 31
+};
 
 struct wire_exec {
 	uint16_t flags;
@@ -202,6 +211,8 @@ struct wire_failed {
 int wire_failed_add(struct buf *out, const struct wire_failed *m) _must_check_;
 int wire_failed_parse(struct wire_failed *ret, const struct wire_frame *f);
 
+enum { JOB_AGENT = 1, JOB_STARTUP = 2, JOB_FLAGS = 3 };
+
 struct wire_job {
 	const char *id;
 	uint8_t running;
@@ -209,6 +220,7 @@ struct wire_job {
 	uint64_t started_ns, ended_ns;
 	const char *command;
 	const char *user;
+	uint8_t flags; /* JOB_* */
 };
 int wire_job_add(struct buf *out, const struct wire_job *m) _must_check_;
 int wire_job_parse(struct wire_job *ret, const struct wire_frame *f);

@@ -354,7 +354,7 @@ static void exec_plain(void)
 	}
 	check(buf_add(&out, "", 1) == 0);
 	check(wire_exec_parse(&m2, buf_data(&out), n + 1) == WIRE_E_MALFORMED);
-	out.p[out.off + 1] = 8; /* a flag that there is not */
+	out.p[out.off + 1] = 32; /* a flag that there is not */
 	check(wire_exec_parse(&m2, buf_data(&out), n) == WIRE_E_MALFORMED);
 	buf_consume(&out, out.n);
 }
@@ -509,7 +509,7 @@ static void stop_and_failed(void)
 
 static void jobs(void)
 {
-	struct wire_job m = { "j1", 0, EXIT_SIGNAL, 15, 1, 2, "sleep 5", "agent" }, m2;
+	struct wire_job m = { "j1", 0, EXIT_SIGNAL, 15, 1, 2, "sleep 5", "agent", JOB_AGENT }, m2;
 	struct wire_job_kill k = { "j1", 9 }, k2;
 	const struct wire_frame *f;
 
@@ -521,7 +521,7 @@ static void jobs(void)
 	only_whole(f, job_any);
 	check(bent(f, 7, 2, job_any) == WIRE_E_MALFORMED);
 	check(bent(f, 8, EXIT_HOW_N, job_any) == WIRE_E_MALFORMED);
-	check(bent(f, 10, 1, job_any) == WIRE_E_MALFORMED);
+	check(m2.flags == JOB_AGENT && bent(f, 10, JOB_FLAGS + 1, job_any) == WIRE_E_MALFORMED);
 	m.command = len(DOOR_COMMAND_MAX + 1);
 	m.user = len(WIRE_USER_MAX + 1);
 	m.id = len(WIRE_NAME_MAX);
