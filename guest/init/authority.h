@@ -25,6 +25,8 @@ struct authority {
 
 /* Dies only for want of memory; what cannot be written is noted. */
 void authority_trust(struct authority *a, const char *pem);
+/* All that was to be said before the first command was: an authority that the disk has from an earlier run, whose keeper is gone, is trusted no more. */
+void authority_begin(struct authority *a);
 void authority_env(struct authority *a, const struct wire_env *m);
 /* What the image says; anything of ours and of ENV goes before it. */
 void authority_image(struct authority *a, const struct wire_env *m);

@@ -160,6 +160,7 @@ static void on_env(struct init *in, const struct wire_frame *f)
 static void on_start(struct init *in, const struct wire_frame *f)
 {
 	(void)f;
+	authority_begin(&in->authority);
 	authority_settle(&in->authority);
 	in->phase = RUNNING;
 	die_check(wire_u64_add(&in->port.ctl, WIRE_READY, loop_now()));

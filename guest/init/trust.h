@@ -22,6 +22,9 @@ int trust_read_bundle(int root, char **ret, size_t *ret_n) _must_check_;
 /* The keystore that is made anew each time, for a JDK that does not read the system's. */
 #define TRUST_KEYSTORE "/etc/bac/trust.jks"
 
+/* Where the certificates lie that came by trust_write(): it is there while any are trusted. */
+#define TRUST_ANCHOR "/usr/local/share/ca-certificates/bac.crt"
+
 /* Make the root trust the certificates of pem, and no earlier ones that came by this function; "" for none. What
  * others put there stays. Each file is whole at any time; nothing is written through a mount. 0; -EBADMSG: that is not one or a few certificates, and
  * nothing was done; else the first -errno, with a message, of what could not be written, when the rest has been. */
