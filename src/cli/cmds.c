@@ -43,7 +43,6 @@ static const char *const not_built[] = {
 	/* options */
 	"--branch",
 	"--clone",
-	"--detach-keys",
 	"--kit",
 	"--kit-arg",
 	"--kit-args-file",

@@ -193,7 +193,9 @@ static int read_declared(int dir, const char *name, struct compose_declared *d, 
 	r = fd_read_file(dir, name, YAML_MAX, &text, &n);
 	if (r < 0)
 		return err_errno(e, r, "cannot read the declaration %s", name);
-	r = declare_parse("file", name, text, n, &v[d->n], e);
+	/* "kit:NAME", or what a file of --credentials is called */
+	r = starts_with(name, "kit:") ? declare_parse("kit", name + 4, text, n, &v[d->n], e)
+				      : declare_parse("file", name, text, n, &v[d->n], e);
 	if (r < 0)
 		return err_ctx(e, "%s", name);
 	d->n++;

@@ -5,14 +5,21 @@
  *   - a custom secret: its variable holds the placeholder, a use for each host.
  *   - a registry for all sandboxes, or for this one: Basic.
  *   - what a file (or kit) declares: ready if it has a secret and is approved; unapproved if it only has a secret: then it is refused, and the variable is set, so that
- *     the refusal is met and read; without a secret nothing, unless it is required. */
+ *     the refusal is met and read; without a secret nothing, unless it is required.
+ *   - variables of --env at creation come before all of these, those of kits behind. */
 #include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "cli/compose-priv.h"
+#include "cli/kit-box.h"
 #include "policy/net.h"
 #include "state/settings.h"
+
+/* What commands get by default (guest/init/spawn.c). */
+#define COMPOSE_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum { COMPOSE_PATH_MAX = 32 * 1024 };
 
 static const char managed[] = "proxy-managed";
 
@@ -446,8 +453,50 @@ static int add_all_declared(struct composer *m)
 	return r;
 }
 
+/* ---- variables ---- */
+static int add_entry(struct composer *m, const char *entry)
+{
+	size_t n = strcspn(entry, "=");
+	_free_ char *name = strndup(entry, n);
+
+	return name ? add_env(m, name, entry[n] ? entry + n + 1 : "")
+		    : err_errno(m->e, -ENOMEM, "cannot compose the environment");
+}
+
+static int add_kit_var(struct composer *m, const struct kit_var *v)
+{
+	struct buf path = BUF_INIT(COMPOSE_PATH_MAX);
+	int r = 0;
+
+	if (!streq(v->name, "PATH"))
+		return add_env(m, v->name, v->value);
+	r = kit_path(v->value, COMPOSE_PATH, &path);
+	r = r < 0 ? err_errno(m->e, r, "PATH") : add_env(m, v->name, buf_str(&path));
+	buf_done(&path);
+	return r;
+}
+
+/* What the user gave at creation; and what kits say, once all else has been said. */
+static int add_given(struct composer *m, const struct kit_box *k)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < k->env.n && r == 0; i++)
+		r = add_entry(m, k->env.v[i]);
+	return r;
+}
+
+static int add_kits(struct composer *m, const struct kit_box *k)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < k->kit.n_vars && r == 0; i++)
+		r = add_kit_var(m, &k->kit.vars[i]);
+	return r;
+}
+
 /* ---- all ---- */
-static int add_all(struct composer *m)
+static int add_secrets(struct composer *m)
 {
 	int r = add_services(m);
 
@@ -456,6 +505,23 @@ static int add_all(struct composer *m)
 	if (r == 0)
 		r = add_registries(m);
 	return r == 0 ? add_all_declared(m) : r;
+}
+
+static int add_all(struct composer *m)
+{
+	struct kit_box k = { 0 };
+	int r = *m->id ? kit_box_load(m->c, m->id, &k, m->e) : 0;
+
+	if (r >= 0)
+		r = add_given(m, &k);
+	if (r == 0 && m->s->fault[0])
+		note(m, "'%s' gets no secrets: %s", m->name, m->s->fault);
+	else if (r == 0)
+		r = add_secrets(m);
+	if (r == 0)
+		r = add_kits(m, &k);
+	kit_box_done(&k);
+	return r;
 }
 
 static int add_end(struct composer *m, bool starting)
@@ -490,15 +556,10 @@ int compose_file(struct ctx *c, const struct compose_source *s, const struct san
 			      .e = e };
 	int r = cred_text_begin(ret);
 
-	if (r < 0)
-		r = err_errno(e, r, "cannot compose the credentials");
-	else if (s->fault[0])
-		note(&m, "'%s' gets no secrets: %s", m.name, s->fault);
-	else
-		r = add_all(&m);
+	r = r < 0 ? err_errno(e, r, "cannot compose the credentials") : add_all(&m);
 	if (r == 0)
 		r = add_end(&m, starting);
-	*ret_n = m.n;
+	*ret_n = m.n + (m.envs.n > 0);
 	buf_done(&m.envs);
 	return r;
 }

@@ -25,7 +25,7 @@ void compose_source_done(struct compose_source *s);
 
 /* The file that keeper and proxy get (policy/cred.h): the text, and the environment behind it. b NULL: what every sandbox gets. starting: it begins
  * anew; else what it has had since it started, and has no more, is in the file as MISSING, since programs inside count on it. notes takes lines for people. *ret_n:
- * how many uses. The caller holds cred_lock() unless b is NULL. */
+ * 0 if there is nothing for it: no use, no variable. The caller holds cred_lock() unless b is NULL. */
 int compose_file(struct ctx *c, const struct compose_source *s, const struct sandbox *b,
 		 bool starting, struct buf *ret, struct buf *notes, size_t *ret_n, struct err *e)
 	_must_check_;

@@ -9,11 +9,14 @@
 
 #include "base/text.h"
 #include "cli/cmds.h"
+#include "cli/guest.h"
 #include "cli/session.h"
 #include "cli/start.h"
 #include "io/fd.h"
 #include "io/tree.h"
 #include "sys/dirs.h"
+
+enum { COPY_CONNECT_MS = 10000 };
 
 struct cp_args {
 	bool follow;
@@ -210,6 +213,27 @@ static int copy(struct ctx *c, const char *box, struct copy *cp, struct err *e)
 		door_done(&d);
 	}
 	sandbox_done(&b);
+	return r;
+}
+
+int guest_copy(struct ctx *c, const struct sandbox *b, const char *local, const char *remote,
+	       struct err *e)
+{
+	const struct cp_args o = { 0 };
+	struct copy cp = { .o = &o, .local = local, .remote = remote, .content = true, .in = true };
+	struct child ch = { .pid = -1, .pipe = -1, .words = -1 };
+	struct door d;
+	int r = start_connect(c, b, door_in_ms(COPY_CONNECT_MS), &d, e);
+
+	if (r > 0)
+		return err_set(e, -EPIPE, "sandbox '%s' has ended (see 'bac logs %s')", b->name,
+			       b->name);
+	if (r < 0)
+		return r;
+	r = child_start(&cp, &ch, e);
+	if (r == 0)
+		r = carry(&d, b->name, &cp, &ch, e);
+	door_done(&d);
 	return r;
 }
 

@@ -9,9 +9,11 @@
 #include "cli/cmds.h"
 #include "cli/cred-push.h"
 #include "cli/credfiles.h"
-#include "cli/disk.h"
-#include "cli/exec.h"
-#include "cli/image-run.h"
+#include "cli/envs.h"
+#include "cli/halt.h"
+#include "cli/kit-create.h"
+#include "cli/kit-install.h"
+#include "cli/kit-run.h"
 #include "cli/paths.h"
 #include "cli/policy.h"
 #include "cli/start.h"
@@ -24,9 +26,10 @@ struct create_args {
 	const char *name, *tmpl, *pull, *accel, *network;
 	uint32_t cpus;
 	uint64_t memory;
-	bool quiet, detached, read_only;
+	const char *detach_keys;
+	bool quiet, detached, read_only, no_cache;
 	struct opt_list env, env_file, hide, protect, allow, allow_network, deny_network;
-	struct opt_list credentials, approve;
+	struct opt_list credentials, approve, kits, kit_args, kit_args_files;
 };
 
 #define O(kind, field, letter, name, arg, help) \
@@ -64,11 +67,22 @@ struct create_args {
 		  "repeatable"), \
 		O(OPT_LIST, approve, 0, "approve", "SERVICE=HOST", \
 		  "approve that what was declared uses this secret at this host; repeatable"), \
+		O(OPT_LIST, kits, 0, "kit", "KIT", \
+		  "a mixin that is added to the agent: a folder, ZIP, git or OCI reference; " \
+		  "repeatable"), \
+		O(OPT_LIST, kit_args, 0, "kit-arg", "[KIT.]NAME=VALUE", \
+		  "an argument of the kits; repeatable"), \
+		O(OPT_LIST, kit_args_files, 0, "kit-args-file", "FILE", \
+		  "read such arguments from a file, one a line; repeatable"), \
+		O(OPT_FLAG, no_cache, 0, "no-cache", NULL, \
+		  "run the installation of the kits, though its result is kept"), \
 		O(OPT_STR, network, 0, "network", "policy|none", \
 		  "none: no network device at all (default: policy)")
 /* clang-format off */
 static const struct opt create_opts[] = {
 	COMMON,
+	O(OPT_LIST, env, 'e', "env", "NAME[=VALUE]", "set a variable in all of its commands; repeatable"),
+	O(OPT_LIST, env_file, 0, "env-file", "FILE", "read such variables from a file; repeatable"),
 	O(OPT_FLAG, quiet, 'q', "quiet", NULL, "print nothing but errors"),
 };
 static const struct opt run_opts[] = {
@@ -76,44 +90,22 @@ static const struct opt run_opts[] = {
 	O(OPT_LIST, env, 'e', "env", "NAME[=VALUE]", "set a variable for this session; repeatable"),
 	O(OPT_LIST, env_file, 0, "env-file", "FILE", "read variables from a file; repeatable"),
 	O(OPT_FLAG, detached, 'd', "detached", NULL, "print the sandbox's id and return"),
+	O(OPT_STR, detach_keys, 0, "detach-keys", "KEYS", "keys that leave the agent running, as in ctrl-p,ctrl-q; 'none' (default: ctrl-\\)"),
 };
 /* clang-format on */
 
 enum { MEMORY_MIN = 128 * 1024 * 1024 };
 
-static const char *const agents[] = { "shell" };
-
-static bool is_agent(const char *word)
+/* What the words say of kits. */
+static int find_kits(struct ctx *c, const struct create_args *o, const char *word,
+		     struct kit_box *ret, struct err *e)
 {
-	size_t i;
+	const struct kit_load_opts l = { .base = word,
+					 .kits = &o->kits,
+					 .args = &o->kit_args,
+					 .args_files = &o->kit_args_files };
 
-	for (i = 0; i < ARRAY_SIZE(agents); i++)
-		if (streq(agents[i], word))
-			return true;
-	return false;
-}
-
-static const char *const later_agents[] = { "claude", "codex",        "copilot", "cursor",
-					    "gemini", "opencode",     "pi",      "droid",
-					    "kiro",   "docker-agent", "devin" };
-
-static int check_agent(const char *word, struct err *e)
-{
-	size_t i;
-
-	if (is_agent(word))
-		return 0;
-	for (i = 0; i < ARRAY_SIZE(later_agents); i++)
-		if (streq(later_agents[i], word))
-			return err_set(e, -ENOTSUP,
-				       "the agent '%s' is not built yet in this bac; use 'shell'",
-				       word);
-	if (strchr(word, '/') || strstr(word, "git+"))
-		return err_set(
-			e, -ENOTSUP,
-			"kits ('%.60s') are not built yet in this bac; use the agent 'shell'",
-			word);
-	return err_set(e, -EINVAL, "unknown agent '%.60s'; use 'shell'", word);
+	return kit_box_find(c, &l, ret, e);
 }
 
 /* ---- folders and path rules ---- */
@@ -198,6 +190,16 @@ static uint32_t host_cpus(void)
 	return (uint32_t)MAX(CPU_COUNT(&set), 1);
 }
 
+/* What a kit wants is a wish: a smaller machine is no error. */
+static uint32_t kit_cpus(const struct kit *kit)
+{
+	double want = kit->cpu > 64 ? 64 : kit->cpu;
+	uint32_t n = (uint32_t)want;
+
+	n += n < want;
+	return MAX(MIN(n, host_cpus()), 1U);
+}
+
 static uint64_t host_memory(void)
 {
 	struct sysinfo si;
@@ -205,16 +207,19 @@ static uint64_t host_memory(void)
 	return sysinfo(&si) < 0 ? (uint64_t)2 << 30 : (uint64_t)si.totalram * si.mem_unit;
 }
 
-static int limits(const struct create_args *o, struct sandbox *b, struct err *e)
+static int limits(const struct create_args *o, const struct kit *kit, struct sandbox *b,
+		  struct err *e)
 {
 	const uint64_t host = host_memory(), cap = (uint64_t)32 << 30;
 	uint64_t most = MAX(host / 4 * 3, (uint64_t)512 << 20);
 	char a[32], m[32];
 
-	b->cpus = o->cpus ? o->cpus : host_cpus();
+	b->cpus = o->cpus ? o->cpus : kit->cpu > 0 ? kit_cpus(kit) : host_cpus();
 	if (b->cpus > 64)
 		return err_set(e, -EINVAL, "--cpus: %u is too many (64 at most)", b->cpus);
-	b->memory = o->memory ? o->memory : MAX(MIN(host / 2, cap), (uint64_t)MEMORY_MIN);
+	b->memory = o->memory     ? o->memory
+		    : kit->memory ? MIN(kit->memory, most)
+				  : MAX(MIN(host / 2, cap), (uint64_t)MEMORY_MIN);
 	b->memory &= ~(uint64_t)0xfffff;
 	if (b->memory < MEMORY_MIN)
 		return err_set(e, -EINVAL, "--memory: %s is too little (128 MiB at least)",
@@ -226,8 +231,21 @@ static int limits(const struct create_args *o, struct sandbox *b, struct err *e)
 	return 0;
 }
 
-static int describe(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
-		    struct sandbox *b, struct err *e)
+static int find_template(struct ctx *c, const struct create_args *o, const struct kit *kit,
+			 struct sandbox *b, struct image_template *ret, struct err *e)
+{
+	const char *ref = o->tmpl ? o->tmpl : kit->image ? kit->image : "default";
+	int r = template_get(c, ref, o->pull, o->quiet, ret, e);
+
+	if (r == -ENOENT && !o->tmpl && kit->image)
+		return err_ctx(e, "the kit '%s' wants the image %s (or choose one with --template)",
+			       kit->name, kit->image);
+	b->tmpl_tag = r == 0 ? strdup(ref) : NULL;
+	return r;
+}
+
+static int describe(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+		    const char *name, struct sandbox *b, struct err *e)
 {
 	struct image_template t = { 0 };
 	const char *fault = text_name_fault(name);
@@ -235,19 +253,18 @@ static int describe(struct ctx *c, const struct create_args *o, const char *agen
 
 	if (fault)
 		return err_set(e, -EINVAL, "the name '%.80s' %s", name, fault);
-	r = limits(o, b, e);
+	r = limits(o, &k->kit, b, e);
 	if (r == 0)
 		r = setting_number(c->state, "sandbox.disk.size", &b->disk, e);
 	if (r == 0 && b->disk < ((uint64_t)256 << 20))
 		r = err_set(e, -EINVAL, "sandbox.disk.size: at least 256m");
 	if (r == 0)
-		r = template_get(c, o->tmpl, o->pull, o->quiet, &t, e);
+		r = find_template(c, o, &k->kit, b, &t, e);
 	if (r < 0)
 		return r;
 	b->name = strdup(name);
-	b->agent = strdup(agent);
+	b->agent = strdup(k->kit.name);
 	b->tmpl = strdup(t.digest);
-	b->tmpl_tag = strdup(o->tmpl ? o->tmpl : "default");
 	b->workdir = strdup(primary(&b->shares) ? primary(&b->shares)->path
 			    : t.workdir         ? t.workdir
 						: "/home/agent");
@@ -257,35 +274,11 @@ static int describe(struct ctx *c, const struct create_args *o, const char *agen
 	return 0;
 }
 
-static int docker_size(struct ctx *c, uint64_t *ret, struct err *e)
-{
-	int r = setting_number(c->state, "sandbox.disk.dockerVolume", ret, e);
-
-	if (r == 0 && *ret && *ret < ((uint64_t)512 << 20))
-		r = err_set(e, -EINVAL, "sandbox.disk.dockerVolume: at least 512m, or 0 for none");
-	return r;
-}
-
-static int fill(struct ctx *c, const struct sandbox *b, struct err *e)
-{
-	_free_ char *dir = state_dir(c->state, b->id);
-	_free_ char *disk = dir ? dirs_join(dir, "disk.img") : NULL;
-	uint64_t docker;
-	int r;
-
-	if (!disk)
-		return err_errno(e, -ENOMEM, "cannot create '%s'", b->name);
-	r = docker_size(c, &docker, e);
-	if (r == 0)
-		r = disk_make(disk, b->disk, docker, e);
-	return r == 0 ? state_made(c->state, b, e) : r;
-}
-
 /* ---- network ---- */
 
 /* What the words say, before anything is made. */
-static int check_network(struct ctx *c, const struct create_args *o, struct sandbox *b,
-			 struct err *e)
+static int check_network(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+			 struct sandbox *b, struct err *e)
 {
 	struct box_rules rules = { 0 };
 	int r;
@@ -300,18 +293,22 @@ static int check_network(struct ctx *c, const struct create_args *o, struct sand
 					 "--network none: there is no network to allow or deny")
 			       : 0;
 	r = policy_provision(&rules, &o->allow_network, &o->deny_network, "", e);
+	if (r == 0)
+		r = kit_create_rules(c, k, "", &rules, e);
 	rules_done(&rules);
 	return r == 0 ? policy_ensure(c, e) : r;
 }
 
 /* Its own rules are there before it starts. */
-static int keep_rules(struct ctx *c, const struct create_args *o, const struct sandbox *b,
-		      struct err *e)
+static int keep_rules(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+		      const struct sandbox *b, struct err *e)
 {
 	struct box_rules rules = { 0 };
 	_close_ int lock = -1;
 	int r = policy_provision(&rules, &o->allow_network, &o->deny_network, b->id, e);
 
+	if (r == 0 && !b->no_network)
+		r = kit_create_rules(c, k, b->id, &rules, e);
 	if (r == 0 && rules.n)
 		r = rules_lock(c->state, &lock, e);
 	if (r == 0 && rules.n)
@@ -323,13 +320,15 @@ static int keep_rules(struct ctx *c, const struct create_args *o, const struct s
 /* ---- credentials ---- */
 
 /* Read and approved before anything is made. */
-static int check_credentials(struct ctx *c, const struct create_args *o, const struct sandbox *b,
-			     struct cred_files *ret, struct err *e)
+static int check_credentials(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+			     const struct sandbox *b, struct cred_files *ret, struct err *e)
 {
 	int r = cred_files_read(&o->credentials, ret, e);
 
 	if (r == 0 && ret->n && b->no_network)
 		return err_set(e, -EINVAL, "--network none: there is nowhere to use credentials");
+	if (r == 0)
+		r = kit_create_credentials(k, ret, e);
 	return r == 0 ? cred_files_approve(c, &ret->declared, &o->approve, e) : r;
 }
 
@@ -348,43 +347,104 @@ static int approve_more(struct ctx *c, const struct create_args *o, const struct
 	return r;
 }
 
+/* The variables of --env, which all of its commands get. */
+static int take_env(const struct create_args *o, struct kit_box *k, struct err *e)
+{
+	struct envs env = { 0 };
+	int r = envs_collect(&env, &o->env_file, &o->env, e);
+
+	if (r < 0) {
+		envs_done(&env);
+		return r;
+	}
+	k->env = (struct kit_texts) { env.v, env.n };
+	return 0;
+}
+
+/* All that can be refused before there is anything. */
+static int check_all(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+		     const char *name, struct sandbox *b, struct cred_files *files, struct err *e)
+{
+	int r = check_network(c, o, k, b, e);
+
+	if (r == 0)
+		r = kit_create_check(b, k, e);
+	if (r == 0)
+		r = check_credentials(c, o, k, b, files, e);
+	if (r == 0)
+		r = describe(c, o, k, name, b, e);
+	if (r == 0)
+		kit_create_project(b, k);
+	return r;
+}
+
+static int docker_size(struct ctx *c, uint64_t *ret, struct err *e)
+{
+	int r = setting_number(c->state, "sandbox.disk.dockerVolume", ret, e);
+
+	if (r == 0 && *ret && *ret < ((uint64_t)512 << 20))
+		r = err_set(e, -EINVAL, "sandbox.disk.dockerVolume: at least 512m, or 0 for none");
+	return r;
+}
+
+/* Its row is there, its lock is ours: the rest of it, and its start. */
+static int furnish(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+		   const struct cred_files *files, const struct sandbox *b, int lock,
+		   struct door *ret, struct err *e)
+{
+	struct start_opts so = { .accel = o->accel, .first = true };
+	struct kit_install inst = {
+		.start = &so, .no_cache = o->no_cache, .quiet = o->quiet, .lock = lock
+	};
+	struct kit_box kept = { 0 };
+	int r = docker_size(c, &inst.docker, e);
+
+	if (r == 0)
+		r = keep_rules(c, o, k, b, e);
+	if (r == 0)
+		r = cred_files_keep(c, b->id, files, e);
+	if (r == 0)
+		r = kit_box_keep(c, b->id, k, e);
+	if (r == 0)
+		r = kit_box_load(c, b->id, &kept, e);
+	if (r == 0)
+		r = kit_install_disk(c, b, &kept, &inst, &so.installed, e);
+	if (r == 0)
+		r = state_made(c->state, b, e);
+	if (r == 0)
+		r = start_locked(c, b, &so, fcntl(lock, F_DUPFD_CLOEXEC, 3), ret, e);
+	kit_box_done(&kept);
+	return r;
+}
+
+static void undo(struct ctx *c, const struct sandbox *b)
+{
+	_free_ char *run_dir = ctx_run_dir(c, b->id);
+	struct err none = { 0 };
+
+	if (halt_and_wait(c, b, true, &none) < 0)
+		say("%s", none.msg);
+	if (run_dir)
+		(void)dirs_remove(-1, run_dir);
+	if (state_remove(c->state, b, &none) < 0)
+		say("%s", none.msg);
+}
+
 /* Made and started, or nothing is left. b is filled in. */
-static int create(struct ctx *c, const struct create_args *o, const char *agent, const char *name,
-		  struct sandbox *b, struct door *ret, struct err *e)
+static int create(struct ctx *c, const struct create_args *o, const struct kit_box *k,
+		  const char *name, struct sandbox *b, struct door *ret, struct err *e)
 {
 	_cleanup_(cred_files_done) struct cred_files files = { 0 };
-	struct start_opts so = { .accel = o->accel };
-	struct err undo = { 0 };
-	_close_ int keep = -1;
-	int r, lock = -1;
+	_close_ int lock = -1;
+	int r = check_all(c, o, k, name, b, &files, e);
 
-	r = check_network(c, o, b, e);
-	if (r == 0)
-		r = check_credentials(c, o, b, &files, e);
-	if (r == 0)
-		r = describe(c, o, agent, name, b, e);
 	if (r == 0)
 		r = state_add(c->state, b, &lock, e);
 	if (r < 0)
 		return r;
-	keep = fcntl(lock, F_DUPFD_CLOEXEC, 3);
-	r = keep_rules(c, o, b, e);
-	if (r == 0)
-		r = cred_files_keep(c, b->id, &files, e);
-	if (r == 0)
-		r = fill(c, b, e);
-	if (r == 0)
-		r = start_locked(c, b, &so, take_fd(&lock), ret, e);
-	else
-		lock = fd_close(lock);
-	if (r < 0) {
-		_free_ char *run_dir = ctx_run_dir(c, b->id);
-
-		if (run_dir)
-			(void)dirs_remove(-1, run_dir);
-		if (state_remove(c->state, b, &undo) < 0)
-			say("%s", undo.msg);
-	}
+	r = furnish(c, o, k, &files, b, lock, ret, e);
+	if (r < 0)
+		undo(c, b);
 	return r;
 }
 
@@ -399,14 +459,12 @@ static int run_create(void *opt, struct args *args, struct err *e)
 {
 	struct create_args *o = opt;
 	struct sandbox b = { 0 };
-	char name[64];
+	struct kit_box k = { 0 };
+	char name[64] = "";
 	struct door d;
 	struct ctx c;
-	int r;
+	int r = check_accel(o->accel, e);
 
-	r = check_agent(args->v[0], e);
-	if (r == 0)
-		r = check_accel(o->accel, e);
 	if (r == 0)
 		r = template_check_pull(o->pull, e);
 	if (r < 0)
@@ -416,9 +474,14 @@ static int run_create(void *opt, struct args *args, struct err *e)
 		r = take_paths(&c, o, args->v + 1, args->n - 1, &b.shares, e);
 	if (r == 0)
 		r = take_rules(o, &b.shares, e);
-	default_name(args->v[0], &b.shares, name, sizeof(name));
 	if (r == 0)
-		r = create(&c, o, args->v[0], o->name ? o->name : name, &b, &d, e);
+		r = find_kits(&c, o, args->v[0], &k, e);
+	if (r == 0)
+		r = take_env(o, &k, e);
+	if (r == 0)
+		default_name(k.kit.name, &b.shares, name, sizeof(name));
+	if (r == 0)
+		r = create(&c, o, &k, o->name ? o->name : name, &b, &d, e);
 	if (r == 0) {
 		door_done(&d);
 		if (!o->quiet)
@@ -427,6 +490,7 @@ static int run_create(void *opt, struct args *args, struct err *e)
 				     o->tmpl ? "shell" : "bash");
 		r = flush_out(e);
 	}
+	kit_box_done(&k);
 	sandbox_done(&b);
 	ctx_done(&c);
 	return r;
@@ -472,7 +536,11 @@ static int only_for_new(const struct create_args *o, struct err *e)
 		     { o->network, "--network" },
 		     { o->allow_network.n, "--allow-network" },
 		     { o->deny_network.n, "--deny-network" },
-		     { o->credentials.n, "--credentials" } };
+		     { o->credentials.n, "--credentials" },
+		     { o->kits.n, "--kit" },
+		     { o->kit_args.n, "--kit-arg" },
+		     { o->kit_args_files.n, "--kit-args-file" },
+		     { o->no_cache, "--no-cache" } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(list); i++)
 		if (list[i].given)
@@ -482,66 +550,28 @@ static int only_for_new(const struct create_args *o, struct err *e)
 	return 0;
 }
 
-/* The agent's own command; arguments after "--" are added if the first is an option, else they take its place. */
-static int run_words(struct door *d, const struct sandbox *b, struct create_args *o,
-		     const struct image_run_words *w, struct err *e)
-{
-	struct envs env = { 0 };
-	struct exec_spec x = {
-		.name = b->name, .env = &env, .argv = w->argv, .argc = w->argc, .user = w->user
-	};
-	const char *term = getenv("TERM");
-	char entry[128];
-	int r = 0;
-
-	x.input = true;
-	x.tty = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	if (x.tty && term) {
-		(void)snprintf(entry, sizeof(entry), "TERM=%s", term);
-		r = envs_add(&env, entry, e);
-	}
-	if (r == 0)
-		r = envs_collect(&env, &o->env_file, &o->env, e);
-	if (r == 0)
-		r = exec_over(d, &x, e);
-	envs_done(&env);
-	return r;
-}
-
-/* named: the user named an agent. */
-static int run_agent(struct ctx *c, struct door *d, const struct sandbox *b, struct create_args *o,
-		     bool named, const char **extra, size_t n_extra, struct err *e)
-{
-	struct image_run_words w = { 0 };
-	size_t i;
-	int r = image_run_words(c, b, !named, extra, n_extra, &w, e);
-
-	if (r == 1) {
-		w.argv = calloc(n_extra + 3, sizeof(*w.argv));
-		r = w.argv ? 0 : err_errno(e, -ENOMEM, "cannot run '%s'", b->name);
-		if (r == 0 && (!n_extra || extra[0][0] == '-')) {
-			w.argv[w.argc++] = "bash";
-			w.argv[w.argc++] = "-l";
-		}
-		for (i = 0; r == 0 && i < n_extra; i++)
-			w.argv[w.argc++] = extra[i];
-	}
-	if (r == 0)
-		r = run_words(d, b, o, &w, e);
-	image_run_done(&w);
-	return r;
-}
-
 struct target {
+	struct kit_box kits; /* what the word names */
 	const char *agent;
 	char name[64];
 	struct box_shares shares; /* what the words name, or the current folder */
 	bool paths;               /* words named them */
 };
 
+/* It was made from the kit that is meant. */
+static bool is_of(struct ctx *c, const struct target *t, const struct sandbox *b)
+{
+	_free_ char *ref = NULL;
+
+	if (!streq(b->agent, t->agent))
+		return false;
+	ref = t->kits.n ? kit_box_ref(c, b->id) : NULL;
+	return !ref || t->kits.v[t->kits.base].builtin || streq(ref, t->kits.v[t->kits.base].ref);
+}
+
 /* The sandbox of an agent in a workspace. -ENOENT: there is none. */
-static int find_workspace(struct ctx *c, const char *agent, const char *path, struct sandbox *ret,
-			  struct err *e)
+static int find_workspace(struct ctx *c, const struct target *t, const char *path,
+			  struct sandbox *ret, struct err *e)
 {
 	struct sandbox *v;
 	size_t n, i;
@@ -552,7 +582,7 @@ static int find_workspace(struct ctx *c, const char *agent, const char *path, st
 	for (i = 0; i < n; i++) {
 		const struct box_share *p = primary(&v[i].shares);
 
-		if (found < 0 && p && streq(p->path, path) && streq(v[i].agent, agent)) {
+		if (found < 0 && p && streq(p->path, path) && is_of(c, t, &v[i])) {
 			*ret = v[i];
 			found = 0;
 		} else {
@@ -590,9 +620,9 @@ static int fits(const struct target *t, const struct sandbox *b, const char *wor
 {
 	const struct box_share *mine = primary(&t->shares), *its = primary(&b->shares);
 
-	if (word && !streq(b->agent, word))
+	if (word && !streq(b->agent, t->agent))
 		return err_set(e, -EINVAL, "sandbox '%s' was made for the agent '%s', not '%s'",
-			       b->name, b->agent, word);
+			       b->name, b->agent, t->agent);
 	if (!t->paths || !mine || (its && streq(mine->path, its->path)))
 		return 0;
 	return err_set(e, -EINVAL,
@@ -609,20 +639,18 @@ static int find_target(struct ctx *c, const struct create_args *o, const char *w
 	int r;
 
 	*ret_there = false;
-	t->agent = word ? word : "shell";
-	if (word) {
-		r = check_agent(word, e);
-		if (r < 0)
-			return r;
-	}
+	r = find_kits(c, o, word ? word : "shell", &t->kits, e);
+	if (r < 0)
+		return r;
+	t->agent = t->kits.kit.name;
 	if (o->name) {
 		(void)snprintf(t->name, sizeof(t->name), "%.63s", o->name);
 		r = state_get(c->state, o->name, b, &none);
 		if (r == -ENOENT && !word)
 			return err_set(e, r, "%s", none.msg);
 	} else {
-		r = find_workspace(c, t->agent,
-				   primary(&t->shares) ? primary(&t->shares)->path : "", b, &none);
+		r = find_workspace(c, t, primary(&t->shares) ? primary(&t->shares)->path : "", b,
+				   &none);
 		if (r == -ENOENT && free_name(c, t, e) < 0)
 			return e->code;
 	}
@@ -638,7 +666,8 @@ static bool is_name(struct ctx *c, const struct create_args *o, const char *word
 {
 	struct err none = { 0 };
 
-	if (!word || n > 1 || is_agent(word) || o->name || state_get(c->state, word, b, &none) < 0)
+	if (!word || n > 1 || o->name || text_name_fault(word) || kit_source_builtin(c, word) ||
+	    state_get(c->state, word, b, &none) < 0)
 		return false;
 	say("'bac run %s' is deprecated; use 'bac run --name %s'", word, word);
 	return true;
@@ -671,8 +700,9 @@ static int open_target(struct ctx *c, struct create_args *o, char **words, size_
 	} else if (r == 0) {
 		b->shares = t.shares;
 		t.shares = (struct box_shares) { 0 };
-		r = create(c, o, t.agent, t.name, b, d, e);
+		r = create(c, o, &t.kits, t.name, b, d, e);
 	}
+	kit_box_done(&t.kits);
 	shares_done(&t.shares);
 	return r;
 }
@@ -699,8 +729,14 @@ static int run_run(void *opt, struct args *args, struct err *e)
 		r = flush_out(e);
 		door_done(&d);
 	} else if (r == 0) {
-		r = run_agent(&c, &d, &b, o, before > 0, (const char **)args->v + before,
-			      args->n - before, e);
+		const struct kit_run run = { .env = &o->env,
+					     .env_file = &o->env_file,
+					     .own = before == 0,
+					     .detach_keys = o->detach_keys,
+					     .extra = (const char **)args->v + before,
+					     .n_extra = args->n - before };
+
+		r = kit_run(&c, &d, &b, &run, e);
 		door_done(&d);
 	}
 	sandbox_done(&b);

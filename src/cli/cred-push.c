@@ -120,7 +120,7 @@ static bool holds(int fd, const struct buf *text)
 }
 
 int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, struct door *d,
-			 struct err *e)
+			 bool files, struct err *e)
 {
 	struct buf out = BUF_INIT(COMPOSE_FILE_MAX);
 	_close_ int lock = -1, fd = -1;
@@ -141,7 +141,7 @@ int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, stru
 			r = door_credentials(d, b->name, fd, door_in_ms(PUSH_MS), e);
 	}
 	lock = fd_close(lock);
-	if (r == 0)
+	if (r == 0 && files)
 		login_push(c, b, &logins);
 	compose_logins_done(&logins);
 	buf_done(&out);

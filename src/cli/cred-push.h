@@ -13,6 +13,6 @@ int cred_push_file(struct ctx *c, const struct sandbox *b, int *ret_fd, struct e
 /* b, or with NULL all that run, get what holds now, and forget each value that they had. */
 int cred_push(struct ctx *c, const struct sandbox *b, struct err *e) _must_check_;
 
-/* A sandbox that has just started with the file `given`: what was changed while it did is told to it, and the files of its logins are written. */
+/* A sandbox that has just started with the file `given`: what was changed while it did is told to it, and, with `files`, those of its logins are written. */
 int cred_push_if_changed(struct ctx *c, const struct sandbox *b, int given, struct door *d,
-			 struct err *e) _must_check_;
+			 bool files, struct err *e) _must_check_;

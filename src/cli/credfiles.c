@@ -78,6 +78,31 @@ int cred_files_read(const struct opt_list *paths, struct cred_files *ret, struct
 	return r;
 }
 
+int cred_files_kit(struct cred_files *f, const char *name, const char *text, size_t n,
+		   struct err *e)
+{
+	struct cred_file *v = reallocarray(f->v, f->n + 1, sizeof(*v));
+	struct declarations *d;
+	int r;
+
+	if (!v)
+		return err_errno(e, -ENOMEM, "the kit '%s'", name);
+	f->v = v;
+	d = reallocarray(f->declared.v, f->declared.n + 1, sizeof(*d));
+	if (!d)
+		return err_errno(e, -ENOMEM, "the kit '%s'", name);
+	f->declared.v = d;
+	v[f->n] = (struct cred_file) { .text = strndup(text, n), .n = n };
+	if (!v[f->n].text || asprintf(&v[f->n].name, "kit:%s", name) < 0) {
+		free(v[f->n].text);
+		return err_errno(e, -ENOMEM, "the kit '%s'", name);
+	}
+	f->n++;
+	r = declare_parse("kit", name, text, n, &d[f->declared.n], e);
+	f->declared.n += r == 0;
+	return r < 0 ? err_ctx(e, "the kit '%s'", name) : 0;
+}
+
 int cred_files_keep(struct ctx *c, const char *id, const struct cred_files *f, struct err *e)
 {
 	size_t i;

@@ -19,6 +19,9 @@ struct cred_files {
 int cred_files_read(const struct opt_list *paths, struct cred_files *ret, struct err *e)
 	_must_check_;
 void cred_files_done(struct cred_files *f);
+/* Append what a kit declares, under the name "kit:NAME". */
+int cred_files_kit(struct cred_files *f, const char *name, const char *text, size_t n,
+		   struct err *e) _must_check_;
 /* Keep them in a sandbox's directory. */
 int cred_files_keep(struct ctx *c, const char *id, const struct cred_files *f, struct err *e)
 	_must_check_;

@@ -9,7 +9,9 @@
 #include "cli/disk.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,4 +85,58 @@ int disk_make(const char *path, uint64_t size, uint64_t docker, struct err *e)
 	if (r < 0)
 		(void)unlink(path);
 	return r;
+}
+
+/* What is there between two holes. */
+static int copy_range(int in, int out, off_t from, off_t end)
+{
+	while (from < end) {
+		off_t to = from;
+		ssize_t n = copy_file_range(in, &from, out, &to, (size_t)(end - from), 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+	}
+	return 0;
+}
+
+static int copy_sparse(int in, int out, off_t size)
+{
+	off_t at = 0, end;
+	int r = 0;
+
+	if (ioctl(out, FICLONE, in) == 0)
+		return 0;
+	if (ftruncate(out, size) < 0)
+		return -errno;
+	while (r == 0 && at < size) {
+		at = lseek(in, at, SEEK_DATA);
+		if (at < 0)
+			return errno == ENXIO ? 0 : -errno; /* only a hole is left */
+		end = lseek(in, at, SEEK_HOLE);
+		if (end < 0)
+			return -errno;
+		r = copy_range(in, out, at, end);
+		at = end;
+	}
+	return r;
+}
+
+int disk_copy(const char *from, const char *to, struct err *e)
+{
+	_close_ int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), out = -1;
+	struct stat st;
+	int r;
+
+	if (in < 0)
+		return errno == ENOENT ? -ENOENT : err_errno(e, -errno, "cannot read %s", from);
+	out = open(to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (out < 0)
+		return err_errno(e, -errno, "cannot make the disk %s", to);
+	r = fstat(in, &st) < 0 ? -errno : copy_sparse(in, out, st.st_size);
+	if (r < 0)
+		(void)unlink(to);
+	return r < 0 ? err_errno(e, r, "cannot copy the disk %s", from) : 0;
 }

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -80,6 +81,19 @@ static void kill_supervisor(struct ctx *c, const struct sandbox *b)
 		return;
 	(void)pidfd_send_signal(fd, SIGKILL, NULL, 0);
 	say("the supervisor of '%s' did not answer and was killed", b->name);
+}
+
+int halt_and_wait(struct ctx *c, const struct sandbox *b, bool now, struct err *e)
+{
+	_close_ int fd = supervisor_pidfd(c, b);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	int r = stop_politely(c, b, now ? HALT_NOW : 0, e);
+
+	if (r < 0 && fd >= 0)
+		(void)pidfd_send_signal(fd, SIGKILL, NULL, 0);
+	if (fd >= 0 && poll(&p, 1, LOCK_MS) <= 0)
+		return err_set(e, -EBUSY, "the supervisor of '%s' does not end", b->name);
+	return MIN(r, 0);
 }
 
 int halt_sandbox(struct ctx *c, const struct sandbox *b, unsigned flags, bool *ret_ran,

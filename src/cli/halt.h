@@ -12,5 +12,8 @@ enum {
 int halt_sandbox(struct ctx *c, const struct sandbox *b, unsigned flags, bool *ret_ran,
 		 int *ret_lock, struct err *e) _must_check_;
 
+/* Stop it if it runs, and wait until its supervisor is gone, for a caller that holds its lock as well. 0, or -Exxx with a message. */
+int halt_and_wait(struct ctx *c, const struct sandbox *b, bool now, struct err *e) _must_check_;
+
 /* Stop it, then remove all that is left of it. */
 int halt_remove(struct ctx *c, const struct sandbox *b, unsigned flags, struct err *e) _must_check_;

@@ -8,6 +8,10 @@ static const struct opt pack_opts[] = {
 	{ "output", 'o', OPT_STR, offsetof(struct kit_pack_args, out), "OUT.zip", "name of the ZIP (default: of the folder)" },
 	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
 };
+static const struct opt add_opts[] = {
+	{ "kit-arg", 0, OPT_LIST, offsetof(struct kit_add_args, args), "NAME=VALUE", "an argument of the kit; repeatable" },
+	{ "kit-args-file", 0, OPT_LIST, offsetof(struct kit_add_args, args_files), "FILE", "read such arguments from a file, one a line; repeatable" },
+};
 static const struct opt pull_opts[] = {
 	{ "force", 'f', OPT_FLAG, offsetof(struct kit_pack_args, force), NULL, "replace a file that is there" },
 };
@@ -63,6 +67,18 @@ static const struct cmd subs[] = {
 	  .max_args = 1,
 	  .size = sizeof(struct kit_init_args),
 	  .run = kit_run_init },
+	{ .name = "add",
+	  .usage = "[OPTIONS] SANDBOX REF",
+	  .brief = "add a mixin to a sandbox that is there",
+	  .text = "It may set variables, install, and have network rules. What else a kit can do "
+		  "is done only while "
+		  "a sandbox is made:\nsuch a kit is refused.",
+	  .opts = add_opts,
+	  .n_opts = ARRAY_SIZE(add_opts),
+	  .min_args = 2,
+	  .max_args = 2,
+	  .size = sizeof(struct kit_add_args),
+	  .run = kit_run_add },
 	{ .name = "pack",
 	  .usage = "[OPTIONS] DIR",
 	  .brief = "make a ZIP of a kit",

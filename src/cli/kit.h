@@ -7,6 +7,10 @@ struct kit_pack_args {
 	const char *out;
 	bool force;
 };
+struct kit_add_args {
+	struct opt_list args, args_files;
+};
+int kit_run_add(void *opt, struct args *args, struct err *e);
 int kit_run_pack(void *opt, struct args *args, struct err *e);
 int kit_run_pull(void *opt, struct args *args, struct err *e);
 

@@ -56,7 +56,7 @@ static bool is_wanted(const struct listing *l, const struct box_rule *r)
 		return false;
 	if (o->decision && r->allow != streq(o->decision, "allow"))
 		return false;
-	if (o->source && !streq(o->source, "local"))
+	if (o->source && !streq(o->source, rules_is_kit(r) ? "kit" : "local"))
 		return false;
 	if (o->type && !streq(o->type, "all") && !r->method[0] != streq(o->type, "network"))
 		return false;
@@ -91,7 +91,7 @@ static int ls_wide(struct listing *l, struct err *e)
 		if (is_wanted(l, r))
 			(void)printf(
 				"%-6s   %-*s   %-*s   %-36s   %-7s   %-7s   %-12s   %-8s   %s\n",
-				"local", w_who,
+				rules_is_kit(r) ? "kit" : "local", w_who,
 				policy_applies_to(&l->c, r->sandbox, name, sizeof(name)), w_policy,
 				policy_name(r), r->id, r->method[0] ? "http" : "network",
 				r->method[0] ? r->method : "-", r->path[0] ? r->path : "-",
@@ -166,7 +166,8 @@ static int ls_table(struct listing *l, struct err *e)
 		if (!shown++)
 			(void)printf("\n%-28s   %-6s   %-20s   %s\n", "POLICY", "SOURCE",
 				     "APPLIES TO", "SUMMARY");
-		(void)printf("%-28s   %-6s   %-20s   %s\n", policy_name(&l->rules.v[i]), "local",
+		(void)printf("%-28s   %-6s   %-20s   %s\n", policy_name(&l->rules.v[i]),
+			     rules_is_kit(&l->rules.v[i]) ? "kit" : "local",
 			     policy_applies_to(&l->c, l->rules.v[i].sandbox, name, sizeof(name)),
 			     summary(l, i, text));
 	}

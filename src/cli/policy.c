@@ -81,8 +81,8 @@ struct json_t *policy_rule_json(struct ctx *c, const struct box_rule *r)
 			      r->method[0] ? "http" : "network", "decision",
 			      r->allow ? "allow" : "deny", "resource", r->resource, "applies_to",
 			      policy_applies_to(c, r->sandbox, name, sizeof(name)), "source",
-			      "local", "created_via", r->via, "protocol", "tcp", "created_at",
-			      utc(at, sizeof(at), r->created));
+			      rules_is_kit(r) ? "kit" : "local", "created_via", r->via, "protocol",
+			      "tcp", "created_at", utc(at, sizeof(at), r->created));
 
 	if (j && r->method[0]) {
 		(void)json_object_set_new(j, "method", json_string(r->method));

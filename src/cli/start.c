@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "cli/cred-push.h"
+#include "cli/kit-apply.h"
 #include "cli/net-push.h"
 #include "cli/upstream.h"
 #include "image/image.h"
@@ -61,6 +62,7 @@ struct plan {
 	const char **rules; /* the setting's, then the sandbox's own */
 	size_t n_rules;
 	uint64_t boot_ms, stop_ms, idle_ms, disk_size;
+	const char *hostname;
 	bool leak_refuse;
 	bool kvm;
 };
@@ -311,7 +313,7 @@ static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, st
 static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_fd, struct err *e)
 {
 	struct wire_order o = { .id = b->id,
-				.name = b->name,
+				.name = p->hostname,
 				.dir = p->dir,
 				.run_dir = p->run_dir,
 				.root_image = p->tmpl.root,
@@ -576,6 +578,7 @@ static int make_plan(struct ctx *c, const struct sandbox *b, const struct start_
 
 	if (b->lost)
 		return lost(b, e);
+	p->hostname = o->maker ? "sandbox" : b->name;
 	r = plan_paths(c, b, p, e);
 	if (r == 0)
 		r = plan_settings(c, p, e);
@@ -624,7 +627,9 @@ int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts
 		return r;
 	r = net_push_if_changed(c, b, p.policy, &d, e);
 	if (r == 0)
-		r = cred_push_if_changed(c, b, p.credentials, &d, e);
+		r = cred_push_if_changed(c, b, p.credentials, &d, !o->maker, e);
+	if (r == 0 && !o->maker)
+		r = kit_apply_start(c, b, o, e);
 	if (r < 0)
 		door_done(&d);
 	else

@@ -7,6 +7,9 @@
 struct start_opts {
 	const char *accel;
 	bool quiet; /* no word about emulation */
+	bool maker; /* of an installation (cli/kit-install.h): no name, no logins, nothing of its kits */
+	bool first;     /* it is being created: its kits are applied */
+	bool installed; /* with first: their installation is on the disk already */
 };
 
 /* Start it unless it runs, wait until its guest is ready, and connect. One supervisor however many

@@ -197,6 +197,11 @@ int rules_list(struct state *s, const char *sandbox, struct box_rules *ret, stru
 	return 0;
 }
 
+bool rules_is_kit(const struct box_rule *r)
+{
+	return r->sandbox[0] && starts_with(r->group, "kit:");
+}
+
 static int text_of(struct buf *out, const struct box_rules *rules)
 {
 	size_t i;
@@ -205,7 +210,9 @@ static int text_of(struct buf *out, const struct box_rules *rules)
 	for (i = 0; i < rules->n && r == 0; i++) {
 		const struct box_rule *v = &rules->v[i];
 		struct net_rule one = { .id = v->id,
-					.scope = v->sandbox[0] ? NET_SANDBOX : NET_GLOBAL,
+					.scope = rules_is_kit(v) ? NET_KIT
+						 : v->sandbox[0] ? NET_SANDBOX
+								 : NET_GLOBAL,
 					.allow = v->allow,
 					.resource = v->resource,
 					.method = v->method[0] ? v->method : NULL,

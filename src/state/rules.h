@@ -16,7 +16,7 @@ struct box_rule {
 	char *resource, *method, *path; /* canonical; method and path are "" where there is none */
 	const char *
 		via; /* "default" (a preset's), "added" (by a command), "provisioned" (at creation) */
-	char *group;     /* a preset's group, or "" */
+	char *group;     /* a preset's group; "kit:NAME" for one that a kit brought; or "" */
 	int64_t created; /* seconds since 1970 */
 };
 
@@ -30,6 +30,9 @@ void rules_done(struct box_rules *r);
  * NULL. 0, or -EINVAL and others with a message. */
 int rules_append(struct box_rules *r, const struct net_rule *rule, const char *sandbox,
 		 const char *via, const char *group, struct err *e) _must_check_;
+
+/* A kit brought it. */
+bool rules_is_kit(const struct box_rule *r);
 
 /* One command at a time changes rules, waiting for others at most two minutes. 0 or -Exxx with a message. */
 int rules_lock(const struct state *s, int *ret_fd, struct err *e) _must_check_;

@@ -19,6 +19,9 @@ const struct setting settings[] = {
 	{ "kit.allowedSources", SET_TEXT, "[\"docker.io/\"]",
 	  "where kits may come from, as in '[\"docker.io/\", \"github.com/NAME/\"]'; [\"*\"]: "
 	  "anywhere" },
+	{ "kit.cacheSize", SET_SIZE, "8g",
+	  "size of all that was installed by kits and is kept for the next sandbox; 0: nothing "
+	  "is" },
 	{ "net.connectTo", SET_TEXT, "",
 	  "send names elsewhere: 'HOST:PORT=ADDRESS:PORT', a list with commas" },
 	{ "net.noProxy", SET_TEXT, "",
