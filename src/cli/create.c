@@ -341,6 +341,8 @@ static int approve_more(struct ctx *c, const struct create_args *o, const struct
 
 	if (r == 0)
 		r = cred_files_approve(c, &d, &o->approve, e);
+	if (r == 0)
+		r = kit_create_approved(c, b, e);
 	if (r == 0 && o->approve.n)
 		r = cred_push(c, b, e);
 	compose_declared_done(&d);
@@ -375,6 +377,8 @@ static int check_all(struct ctx *c, const struct create_args *o, const struct ki
 		r = describe(c, o, k, name, b, e);
 	if (r == 0)
 		kit_create_project(b, k);
+	if (r == 0 && !o->quiet && !b->no_network)
+		kit_create_tell(k);
 	return r;
 }
 

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include "cli/approve.h"
+#include "cli/net-push.h"
 #include "io/fd.h"
 
-enum { PROJECT_FILE_MAX = 256 * 1024 };
+enum { PROJECT_FILE_MAX = 256 * 1024, TELL_MAX = 240 };
 
 /* ---- what has no effect, or cannot be ---- */
 static int check_vars(const struct kit_box *k, struct err *e)
@@ -136,6 +137,79 @@ int kit_create_rules(struct ctx *c, const struct kit_box *k, const char *sandbox
 	}
 	approve_done(&have);
 	return r;
+}
+
+static bool has_rule(const struct box_rules *rules, const char *resource)
+{
+	for (size_t i = 0; i < rules->n; i++)
+		if (rules->v[i].allow && streq(rules->v[i].resource, resource))
+			return true;
+	return false;
+}
+
+struct more {
+	struct used used;
+	struct box_rules there;
+};
+
+static int add_missing(void *arg, const char *service, const char *resource)
+{
+	struct more *m = arg;
+
+	return has_rule(&m->there, resource) ? 0 : add_used(&m->used, service, resource);
+}
+
+static int add_approved(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
+			struct err *e)
+{
+	struct approvals have = { 0 };
+	struct box_rules rules = { 0 };
+	struct more m = { .used = { k, &have, b->id, &rules, e } };
+	_close_ int lock = -1;
+	int r = rules_lock(c->state, &lock, e);
+
+	if (r == 0)
+		r = approve_load(c->dirs.config, &have, e);
+	if (r == 0)
+		r = rules_list(c->state, b->id, &m.there, e);
+	if (r == 0)
+		r = kit_unlisted(&k->kit, add_missing, &m);
+	if (r == 0 && rules.n)
+		r = rules_add(c->state, &rules, e);
+	if (r == 0 && rules.n)
+		r = net_push(c, b, e);
+	rules_done(&rules);
+	rules_done(&m.there);
+	approve_done(&have);
+	return r;
+}
+
+int kit_create_approved(struct ctx *c, const struct sandbox *b, struct err *e)
+{
+	struct kit_box k = { 0 };
+	int r = kit_box_load(c, b->id, &k, e);
+
+	if (r == 0 && !b->no_network && k.kit.credentials.n)
+		r = add_approved(c, b, &k, e);
+	kit_box_done(&k);
+	return MIN(r, 0);
+}
+
+void kit_create_tell(const struct kit_box *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		const struct kit *kit = &k->v[i].kit;
+		struct buf out = BUF_INIT(TELL_MAX);
+		size_t a = 0;
+
+		while (a < kit->allow.n &&
+		       buf_printf(&out, "%s%s", a ? ", " : "", kit->allow.v[a]) == 0)
+			a++;
+		if (out.n)
+			say("the kit '%s' opens %s%s", kit->name, buf_str(&out),
+			    a < kit->allow.n ? ", ..." : "");
+		buf_done(&out);
+	}
 }
 
 /* ---- the project's own variables ---- */

@@ -15,5 +15,11 @@ int kit_create_credentials(const struct kit_box *k, struct cred_files *f, struct
 int kit_create_rules(struct ctx *c, const struct kit_box *k, const char *sandbox,
 		     struct box_rules *ret, struct err *e) _must_check_;
 
+/* Approvals have come for the credentials of a sandbox that is there: the hosts that these open are opened, if they were not. */
+int kit_create_approved(struct ctx *c, const struct sandbox *b, struct err *e) _must_check_;
+
+/* Say what their rules open, since no rule of the user does. */
+void kit_create_tell(const struct kit_box *k);
+
 /* Warn where a kit sets a variable that the project's own files set as well. */
 void kit_create_project(const struct sandbox *b, const struct kit_box *k);

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "cli/cmds.h"
+#include "cli/kit-box.h"
 #include "cli/probe.h"
 #include "io/fd.h"
 
@@ -244,11 +245,36 @@ static void mounts_text(const struct sandbox *b)
 		(void)printf("%-11s %s\n", i ? "" : "Path rules:", b->shares.rules[i]);
 }
 
-static int inspect_json(const struct facts *f, struct err *e)
+/* Which kits it was made of, and where they came from. */
+static void kits(struct ctx *c, const struct facts *f, json_t *j)
+{
+	struct kit_box k = { 0 };
+	json_t *list = json_array();
+	struct err e = { 0 };
+
+	if (kit_box_load(c, f->b->id, &k, &e) < 0)
+		say("warning: %s", e.msg);
+	for (size_t i = 0; i < k.n; i++) {
+		(void)json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:b, s:b}", "name",
+							    k.v[i].kit.name, "ref", k.v[i].ref,
+							    "digest", k.v[i].digest, "builtin",
+							    k.v[i].builtin, "mixin", k.v[i].mixin));
+		if (!j)
+			(void)printf("%-11s %s (%s)\n", i ? "" : "Kits:", k.v[i].kit.name,
+				     k.v[i].builtin ? "built in" : k.v[i].ref);
+	}
+	if (j)
+		(void)json_object_set(j, "kits", list);
+	json_decref(list);
+	kit_box_done(&k);
+}
+
+static int inspect_json(struct ctx *c, const struct facts *f, struct err *e)
 {
 	json_t *j = common_json(f->b, &f->p, "state");
 	char t[32];
 
+	kits(c, f, j);
 	add_accel(j, &f->p);
 	(void)json_object_set_new(j, "template",
 				  json_pack("{s:s, s:s}", "tag", f->b->tmpl_tag, "digest",
@@ -279,7 +305,7 @@ static int inspect_json(const struct facts *f, struct err *e)
 	return print_json(j, e);
 }
 
-static int inspect_text(const struct facts *f, struct err *e)
+static int inspect_text(struct ctx *c, const struct facts *f, struct err *e)
 {
 	char t[64], m[32], d[32], u[32];
 
@@ -292,6 +318,7 @@ static int inspect_text(const struct facts *f, struct err *e)
 		     text_from_size(d, sizeof(d), f->b->disk),
 		     text_from_size(u, sizeof(u), f->disk_used));
 	(void)printf("Network:    %s\n", f->b->no_network ? "none" : "by policy");
+	kits(c, f, NULL);
 	mounts_text(f->b);
 	(void)printf("Network:    %s%s\n",
 		     f->b->no_network ? "none" : "by policy; see: bac policy ls ",
@@ -326,7 +353,7 @@ static int run_inspect(void *opt, struct args *args, struct err *e)
 		r = state_get(c.state, args->v[0], &b, e);
 	if (r == 0) {
 		gather(&c, &b, &f);
-		r = o->json ? inspect_json(&f, e) : inspect_text(&f, e);
+		r = o->json ? inspect_json(&c, &f, e) : inspect_text(&c, &f, e);
 	}
 	free(f.dir);
 	sandbox_done(&b);

@@ -20,8 +20,8 @@ status 'what is not built yet' 1 bac skills ls
 like 'is refused by name' "$err" "'skills' is not built yet"
 status 'an option likewise' 2 bac create --clone shell
 like 'by name' "$err" "'--clone' is not built yet"
-status 'an agent likewise' 1 bac create claude
-like 'by its name' "$err" "'claude' is not built yet"
+status 'an agent that there is not' 1 bac create nobody
+like 'is named' "$err" "'nobody'"
 like 'ls of nothing' "$(bac ls)" '^No sandboxes found'
 is 'ls --json of nothing' "$(bac ls --json | json 'd')" '{"sandboxes": []}'
 is 'prune of nothing' "$(bac prune --force)" 'Nothing to remove.'
