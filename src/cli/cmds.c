@@ -8,7 +8,8 @@ const struct cmd *cmds_all(void)
 		&stop_cmd,       &rm_cmd,      &prune_cmd,    &cp_cmd,       &logs_cmd,
 		&template_cmd,   &kernel_cmd,  &settings_cmd, &diagnose_cmd, &reset_cmd,
 		&completion_cmd, &version_cmd, &manual_cmd,   &mount_cmd,    &umount_cmd,
-		&policy_cmd,     &audit_cmd,   &secret_cmd,   &kit_cmd,       &env_cmd,
+		&policy_cmd,     &audit_cmd,   &secret_cmd,   &kit_cmd,      &env_cmd,
+		&batch_cmd,
 	};
 	static struct cmd all[ARRAY_SIZE(list) + 1];
 	size_t i;
@@ -38,7 +39,6 @@ static const char *const not_built[] = {
 	"kit push",
 	"kit sign",
 	"kit verify",
-	"batch",
 	"guard",
 	/* options */
 	"--branch",

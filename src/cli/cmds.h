@@ -5,7 +5,7 @@
 extern const struct cmd create_cmd, run_cmd, exec_cmd, ls_cmd, inspect_cmd, stop_cmd, rm_cmd,
 	prune_cmd, cp_cmd, logs_cmd, settings_cmd, diagnose_cmd, reset_cmd, version_cmd,
 	completion_cmd, manual_cmd, template_cmd, kernel_cmd, mount_cmd, umount_cmd, policy_cmd,
-	audit_cmd, secret_cmd, kit_cmd, env_cmd;
+	audit_cmd, secret_cmd, kit_cmd, env_cmd, batch_cmd;
 
 /* All of them, ended by a NULL name. */
 const struct cmd *cmds_all(void);
