@@ -43,13 +43,9 @@ static const char *const not_built[] = {
 	/* options */
 	"--branch",
 	"--clone",
-	"--kit",
-	"--kit-arg",
-	"--kit-args-file",
 	"--privileged",
 	"--profile",
 	"--publish",
-	"--pull",
 	"--skills",
 	"--filter",
 	"--upload",

@@ -13,7 +13,7 @@ struct kit_install {
 	bool no_cache;            /* install anew, and keep that */
 	bool quiet;
 	uint64_t docker; /* bytes of the disk's second file system: cli/disk.h */
-	int lock; /* of the sandbox, borrowed */
+	int lock;        /* of the sandbox, borrowed */
 };
 
 /* Make the disk of a new sandbox. 0 and whether files/home and the steps are on it already; -Exxx with a message that names the step and its log: then nothing of it runs. */
