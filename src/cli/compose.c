@@ -428,7 +428,7 @@ static int add_declared(struct composer *m, const struct declarations *d,
 
 	for (i = 0; i < one->n && r == 0; i++)
 		r = add_declared_use(m, d, one, &one->v[i], &has);
-	if (r == 0 && has && one->env)
+	if (r == 0 && has && one->env && one->managed)
 		r = add_env(m, one->env, managed);
 	if (!has)
 		note(m, "%s uses the secret '%s', and there is none (bac secret set %s)%s",

@@ -167,6 +167,7 @@ static void read_api_key(struct take *t, const struct item *m, const struct yaml
 	const struct yaml *inject = take_get(y, "inject"), *name = take_get(y, "name");
 	size_t i;
 
+	m->one->managed = !t->kit; /* a file of --credentials need not say it */
 	take_map(t, y, f, ARRAY_SIZE(f), m->one);
 	if (name && m->one->env && !rules_is_variable(m->one->env))
 		take_wrong(t, name, "the name of a variable");
@@ -275,6 +276,63 @@ static void skip_if(struct take *t, const struct yaml *y, void *into)
 		TAKE_WARN(t, y, "not used: a key wins over a login where there is one");
 }
 
+/* "{{if .NAME}}A{{else}}B{{end}}" becomes A for what there is a value of, B for anything else. */
+static bool is_value(const char *name, size_t n)
+{
+	static const char *const names[] = { "AccessToken", "RefreshToken", "ExpiresAt", "Scopes",
+					     "ScopesJSON" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
+			return true;
+	return false;
+}
+
+/* One of them at p, into out; what is behind it, or NULL: it is none that is understood. */
+static const char *put_choice(struct take *t, const struct yaml *y, const char *p, struct buf *out)
+{
+	const char *name = p + strlen("{{if ."), *yes, *no, *end;
+	size_t n = strcspn(name, "} ");
+	bool is;
+
+	if (strncmp(name + n, "}}", 2) != 0)
+		return NULL;
+	yes = name + n + 2;
+	end = strstr(yes, "{{end}}");
+	no = strstr(yes, "{{else}}");
+	if (!end || (strstr(yes, "{{if ") && strstr(yes, "{{if ") < end))
+		return NULL;
+	no = no && no < end ? no : NULL;
+	is = is_value(name, n);
+	if (is && buf_add(out, yes, (size_t)((no ? no : end) - yes)) < 0)
+		t->pool->failed = true;
+	if (!is && no && buf_add(out, no + 8, (size_t)(end - no - 8)) < 0)
+		t->pool->failed = true;
+	if (!is)
+		TAKE_WARN(t, y, "'%.*s' is never so", (int)MIN(n + 8, 60U), p);
+	return end + strlen("{{end}}");
+}
+
+static const char *plain_template(struct take *t, const struct yaml *y, const char *text)
+{
+	struct buf out = BUF_INIT(YAML_MAX);
+	const char *p, *behind, *made = text;
+
+	while ((p = strstr(text, "{{if .")) != NULL) {
+		if (buf_add(&out, text, (size_t)(p - text)) < 0)
+			t->pool->failed = true;
+		behind = put_choice(t, y, p, &out);
+		if (!behind)
+			break;
+		text = behind;
+	}
+	if (text != made && buf_add(&out, text, strlen(text)) == 0 && buf_str(&out))
+		made = pool_text(t->pool, buf_str(&out), out.n);
+	buf_done(&out);
+	return made;
+}
+
 /* Made once, so that what cannot be made is refused here. */
 static void keep_file(struct take *t, const struct item *m, const struct yaml *y,
 		      const struct oauth *o)
@@ -286,7 +344,7 @@ static void keep_file(struct take *t, const struct item *m, const struct yaml *y
 	int k = login_file_path(o->file, &f.path, &e);
 
 	if (!f.structure)
-		f.template = o->template;
+		f.template = plain_template(t, take_get(y, "template"), o->template);
 	if (k == 0)
 		k = login_file_make(&f, &v, &out, &e);
 	buf_done(&out);

@@ -10,8 +10,9 @@ enum { DECLARE_MAX = 64, DECLARE_USES_MAX = 256 };
 
 struct declared {
 	const char *service, *description;
-	const char *env; /* set to "proxy-managed" where there is a secret, or NULL */
-	bool managed;    /* proxyManaged, as written; env is set to the same either way */
+	const char *
+		env; /* or NULL; set to "proxy-managed" where there is a secret, if it is managed */
+	bool managed; /* proxyManaged, as written; env is set to the same either way */
 	bool required; /* without a secret requests to its hosts are refused, rather than let through bare */
 	struct cred_use *
 		v; /* patterns: kind, resource (canonical), header, format, username, placeholders, path, fields */

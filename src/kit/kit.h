@@ -117,7 +117,7 @@ int kit_unlisted(const struct kit *k,
 	_must_check_;
 /* The value of the kit's PATH with what is there already in the place of "${PATH}". 0; -ENOBUFS; -ENOMEM. */
 int kit_path(const char *value, const char *there, struct buf *out) _must_check_;
-/* Whose configuration a file below the home directory is ("claude" for ".claude/settings.json"): only that agent's own kit may bring it. NULL: nobody's. */
+/* Whose configuration a file below the home directory is ("claude" for ".claude/settings.json"): only that agent's own kit, or one that is made for it, may bring it. NULL: nobody's. */
 const char *kit_reserved(const char *below_home);
 /* Does a text that sets variables (.env, a devcontainer.json, a Compose file) set this one? It is looked at by lines and by words, not parsed: hostile bytes are fine. */
 bool kit_sets(const char *text, size_t n, const char *name);

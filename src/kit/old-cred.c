@@ -8,11 +8,11 @@
 
 struct old_service {
 	char name[CRED_NAME_MAX + 1];
-	const struct yaml *at;  /* where it was first named; borrowed */
-	struct yaml env;        /* a text, or nothing */
-	struct yaml inject;     /* a list, or nothing */
-	struct yaml oauth;      /* a map, or nothing */
-	bool required, headers; /* headers: it is said how */
+	const struct yaml *at;           /* where it was first named; borrowed */
+	struct yaml env;                 /* a text, or nothing */
+	struct yaml inject;              /* a list, or nothing */
+	struct yaml oauth;               /* a map, or nothing */
+	bool required, managed, headers; /* headers: it is said how */
 };
 
 struct folder {
@@ -142,7 +142,7 @@ static void fold_secrets(struct folder *f, const struct yaml *list)
 		if (s->env.kind != YAML_NONE)
 			TAKE_FAULT(f->t, y, "found the service '%s' a second time", s->name);
 		set_env(f, s, !k ? y->text : k->n_envs ? k->envs[0] : "", y);
-		s->required = true;
+		s->required = s->managed = true;
 	}
 }
 
@@ -257,12 +257,12 @@ static void fold_managed(struct folder *f, const struct yaml *list)
 		for (k = 0; k < f->n; k++)
 			if (f->v[k].env.text && streq(f->v[k].env.text, y->text))
 				break;
-		if (k < f->n)
-			continue;
 		service_of(f, y->text, name);
-		s = service(f, name, y);
-		if (s)
-			set_env(f, s, y->text, y);
+		s = k < f->n ? &f->v[k] : service(f, name, y);
+		if (!s)
+			continue;
+		set_env(f, s, y->text, y);
+		s->managed = true;
 	}
 }
 
@@ -330,6 +330,10 @@ static void write_service(struct folder *f, struct old_service *s, struct yaml *
 		key = tree_new(f->m, YAML_MAP, s->at);
 		if (s->env.text && *s->env.text)
 			tree_put(f->m, &key, "name", &s->env);
+		if (s->managed) {
+			y = tree_text(f->m, "true", s->at);
+			tree_put(f->m, &key, "proxyManaged", &y);
+		}
 		if (s->inject.kind != YAML_NONE)
 			tree_put(f->m, &key, "inject", &s->inject);
 		tree_put(f->m, &one, "apiKey", &key);

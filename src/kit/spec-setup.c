@@ -99,22 +99,35 @@ static void startup(struct take *t, const struct yaml *y, void *into)
 }
 
 /* ---- files ---- */
+/* A file of an agent: a mixin for any agent has no business there; who is made for that agent should know. */
+static void check_reserved(struct take *t, const struct yaml *y, const char *path)
+{
+	const char *agent = kit_reserved(path + strlen("/home/agent/"));
+	const struct kit *k = t->kit;
+
+	if (!agent || streq(agent, k->name))
+		return;
+	if (k->kind == KIT_MIXIN && !streq(agent, k->requires_agent))
+		TAKE_FAULT(t, y,
+			   "found '%.60s', expected another file: it belongs to the agent '%s'",
+			   path, agent);
+	else
+		TAKE_WARN(t, y, "'%.60s' belongs to the agent '%s', which may write it too", path,
+			  agent);
+}
+
 static void path(struct take *t, const struct yaml *y, void *into)
 {
-	const char *s = y->kind == YAML_TEXT ? y->text : "", *below, *agent;
+	const char *s = y->kind == YAML_TEXT ? y->text : "";
 
 	if (!rules_is_path(s)) {
 		take_wrong(t, y, "a path from the root, as '/home/agent/.config/x'");
 		return;
 	}
 	take_text(t, y, into);
-	below = starts_with(s, "/home/agent/") ? s + strlen("/home/agent/") : NULL;
-	agent = below ? kit_reserved(below) : NULL;
-	if (agent && !streq(agent, t->kit->name))
-		TAKE_FAULT(t, y,
-			   "found '%.60s', expected another file: it belongs to the agent '%s'", s,
-			   agent);
-	if (!below && !starts_with(s, "/tmp/") && !starts_with(s, "/var/tmp/"))
+	if (starts_with(s, "/home/agent/"))
+		check_reserved(t, y, s);
+	else if (!starts_with(s, "/tmp/") && !starts_with(s, "/var/tmp/"))
 		TAKE_WARN(t, y,
 			  "'%.100s' is outside of /home/agent: unless it is in the workspace, root "
 			  "writes it, not the user agent (1000)",

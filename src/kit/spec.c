@@ -100,7 +100,7 @@ static const struct take_field fields[] = {
 	{ "locked", locked, offsetof(struct kit, locked) },
 	{ "security", security, 0 },
 	{ "args", NULL, 0 },
-	{ "requires", requires, 0 },
+	{ "requires", NULL, 0 },
 	{ "extends", NULL, 0 },
 	{ "mixins", mixins, 0 },
 	{ "sandbox", spec_sandbox, 0 },
@@ -160,7 +160,11 @@ static void read_extends(struct take *t, const struct yaml *tree)
 
 static void read_all(struct take *t, const struct yaml *tree)
 {
+	const struct yaml *y = take_get(tree, "requires");
+
 	read_extends(t, tree);
+	if (y)
+	requires(t, y, t->kit);
 	take_map(t, tree, fields, ARRAY_SIZE(fields), t->kit);
 	if (t->kit->kind == KIT_SANDBOX && !take_get(tree, "sandbox") && !t->kit->extends)
 		take_missing(t, tree, "sandbox",

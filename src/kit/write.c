@@ -394,7 +394,8 @@ static void put_oauth(struct emit *m, const struct declared *one)
 	emit_end(m);
 }
 
-static void put_credentials(struct emit *m, const struct kit *k)
+/* all: also what is not said means something else to who reads it. */
+static void put_credentials(struct emit *m, const struct kit *k, bool all)
 {
 	size_t i;
 
@@ -412,8 +413,8 @@ static void put_credentials(struct emit *m, const struct kit *k)
 		if (has_key(one)) {
 			emit_map(m, "apiKey");
 			emit_some(m, "name", one->env);
-			if (one->managed)
-				emit_word(m, "proxyManaged", "true");
+			if (one->managed || all)
+				emit_word(m, "proxyManaged", one->managed ? "true" : "false");
 			put_inject(m, one);
 			emit_end(m);
 		}
@@ -433,7 +434,7 @@ static int put_all(const struct kit *k, struct emit *m)
 	put_instructions(m, k);
 	put_network(m, k);
 	put_ports(m, k);
-	put_credentials(m, k);
+	put_credentials(m, k, false);
 	put_environment(m, k);
 	put_setup(m, k);
 	put_volumes(m, k);
@@ -462,7 +463,7 @@ int kit_write_credentials(const struct kit *k, struct buf *out)
 	if (!k->credentials.n)
 		return 0;
 	emit_map(&m, NULL);
-	put_credentials(&m, k);
+	put_credentials(&m, k, true);
 	emit_end(&m);
 	return m.r;
 }
