@@ -141,7 +141,7 @@ static void one_argument(struct take *t, const struct yaml *y, const char *kit,
 		not_fitting(t, &d, g->value);
 	if (!g && d.required)
 		TAKE_FAULT(t, y, "found no value, expected --%s-arg %.60s=VALUE",
-			   t->kit->kind ? "kit" : "env", y->key);
+			   t->kit->version ? "kit" : "env", y->key);
 	*into = (struct kit_arg) { .name = pool_text(t->pool, y->key, strlen(y->key)),
 				   .description = d.description,
 				   .value = g ? pool_text(t->pool, g->value, strlen(g->value))
