@@ -1,6 +1,7 @@
 #include "kit/declare.h"
 
 #include <stdio.h>
+#include <strings.h>
 
 #include "kit/rules.h"
 #include "kit/take.h"
@@ -106,17 +107,24 @@ static bool known_way(struct take *t, const struct item *m, struct cred_use *u)
 	return true;
 }
 
+/* A user's name says enough, and says the same beside what Basic looks like. */
+static bool is_basic(const struct inject *i)
+{
+	return i->username && (!i->header || !strcasecmp(i->header, "authorization")) &&
+	       (!i->format || streq(i->format, "Basic %s") || streq(i->format, "%s"));
+}
+
 /* scheme, header, format, username: which of them go together. False: it is told. */
 static bool read_how(struct take *t, const struct item *m, const struct yaml *y,
 		     const struct inject *i, struct cred_use *u)
 {
-	bool basic = streq(i->scheme, "basic") || (!i->scheme && !i->header && i->username);
+	bool basic = streq(i->scheme, "basic") || (!i->scheme && is_basic(i));
 
 	if (i->scheme && !streq(i->scheme, "bearer") && !streq(i->scheme, "basic"))
 		take_wrong(t, yaml_get(y, "scheme"), "bearer or basic");
 	else if (i->scheme && i->format)
 		TAKE_FAULT(t, y, "found both 'scheme' and 'format', expected one of them");
-	else if (basic && (!i->username || i->header))
+	else if (basic && (!i->username || (i->header && !is_basic(i))))
 		TAKE_FAULT(t, y, "found %s, expected 'username' alone with scheme basic",
 			   i->header ? "'header'" : "no 'username'");
 	else if (i->username && !basic)
@@ -160,7 +168,7 @@ static void read_one_inject(struct take *t, const struct item *m, const struct y
 static void read_api_key(struct take *t, const struct item *m, const struct yaml *y)
 {
 	static const struct take_field f[] = {
-		{ "name", take_text, offsetof(struct declared, env) },
+		{ "name", take_any, offsetof(struct declared, env) },
 		{ "proxyManaged", take_bool, offsetof(struct declared, managed) },
 		{ "inject", NULL, 0 },
 	};
@@ -169,9 +177,11 @@ static void read_api_key(struct take *t, const struct item *m, const struct yaml
 
 	m->one->managed = !t->kit; /* a file of --credentials need not say it */
 	take_map(t, y, f, ARRAY_SIZE(f), m->one);
-	if (name && m->one->env && !rules_is_variable(m->one->env))
+	if (m->one->env && !*m->one->env)
+		m->one->env = NULL; /* said to have none */
+	if (m->one->env && !rules_is_variable(m->one->env))
 		take_wrong(t, name, "the name of a variable");
-	if (y->kind == YAML_MAP && !name && !inject)
+	if (y->kind == YAML_MAP && !inject && (!name || (name->text && !*name->text)))
 		take_missing(t, y, "name", "the variable, or 'inject'");
 	if (!inject || !take_is(t, inject, YAML_LIST))
 		return;
