@@ -9,7 +9,8 @@
 #include "cli/kit.h"
 #include "io/fd.h"
 
-void kit_tell_ignored(const struct kit_source *s)
+/* What is there and not used. */
+static void tell_ignored(const struct kit_source *s)
 {
 	for (size_t i = 0; i < s->tree.n_ignored; i++)
 		say("'%s' is not used: a kit's files are in files/home and files/workspace",
@@ -83,7 +84,7 @@ static void base_name(const char *ref, char *dst, size_t max)
 /* The reference and the content's digest, for who wants to name it again. */
 static int told(const struct kit_source *s, const char *path, struct err *e)
 {
-	kit_tell_ignored(s);
+	tell_ignored(s);
 	(void)printf("%s\n", path);
 	say("%s (content %.12s)", s->ref, s->tree.digest);
 	return flush_out(e);

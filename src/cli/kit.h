@@ -14,9 +14,6 @@ int kit_run_add(void *opt, struct args *args, struct err *e);
 int kit_run_pack(void *opt, struct args *args, struct err *e);
 int kit_run_pull(void *opt, struct args *args, struct err *e);
 
-/* What a kit's folder has and bac does not use, one line each. */
-void kit_tell_ignored(const struct kit_source *s);
-
 /* validate and inspect */
 struct kit_show_args {
 	bool json;

@@ -53,11 +53,11 @@ static int network(const struct draft *d, struct buf *out)
 		return 0;
 	r = buf_printf(out, "\npermissions:\n  network:\n    allow:\n");
 	for (size_t i = 0; i < d->hosts.n && r == 0; i++) {
-		registry = registry || streq(d->hosts.v[i], "registry.npmjs.org");
+		registry = registry || streq(d->hosts.v[i], "**.npmjs.org");
 		r = item(out, "      - ", d->hosts.v[i]);
 	}
 	if (r == 0 && npm && !registry)
-		r = item(out, "      - ", "registry.npmjs.org");
+		r = item(out, "      - ", "**.npmjs.org");
 	for (size_t i = 0; i < ARRAY_SIZE(debian) && d->apt.n && r == 0; i++)
 		r = item(out, "      - ", debian[i]);
 	return r;

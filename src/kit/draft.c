@@ -55,13 +55,13 @@ static void put(struct draft *d, struct draft_set *s, const char *text)
 	draft_put(d, s, text, strlen(text));
 }
 
-/* Words with spaces between. */
+/* Words with spaces between; of "+**.x" x. */
 static void put_words(struct draft *d, struct draft_set *s, const char *words)
 {
 	while (*words) {
-		size_t n = strcspn(words, " ");
+		size_t n = strcspn(words, " "), off = starts_with(words, "+**.") ? 4 : 0;
 
-		draft_put(d, s, words, n);
+		draft_put(d, s, words + off, n - off);
 		words += n + (words[n] == ' ');
 	}
 }
@@ -408,10 +408,11 @@ static void read_urls(struct draft *d, const char *file, const char *text, size_
 	}
 }
 
-#define NODE   "registry.npmjs.org"
-#define PYTHON "pypi.org files.pythonhosted.org"
+/* As in data/policy: "+**.x" is x itself and all below it; a draft asks for no more than x. */
+#define NODE   "**.npmjs.org"
+#define PYTHON "+**.pypi.org **.pythonhosted.org"
 #define GO     "proxy.golang.org sum.golang.org storage.googleapis.com"
-#define RUST   "index.crates.io static.crates.io crates.io static.rust-lang.org"
+#define RUST   "+**.crates.io **.crates.io static.rust-lang.org"
 #define RUBY   "rubygems.org index.rubygems.org"
 #define MAVEN  "repo.maven.apache.org repo1.maven.org"
 #define GRADLE MAVEN " services.gradle.org plugins.gradle.org downloads.gradle.org"

@@ -28,7 +28,7 @@ static void drafted(const struct file *v, size_t n, struct buf *out, struct kit 
 static bool allows(const struct kit *k, const char *host)
 {
 	for (size_t i = 0; i < k->allow.n; i++)
-		if (streq(k->allow.v[i], host))
+		if (starts_with(k->allow.v[i], host))
 			return true;
 	return false;
 }
@@ -74,8 +74,9 @@ static void project(void)
 
 	drafted(files, ARRAY_SIZE(files), &out, &k);
 	text = buf_str(&out);
-	check(allows(&k, "registry.npmjs.org:443") && allows(&k, "npm.corp.example:443"));
-	check(allows(&k, "pypi.org:443") && allows(&k, "github.com:443"));
+	check(allows(&k, "**.npmjs.org:443") && allows(&k, "npm.corp.example:443"));
+	check(allows(&k, "pypi.") && allows(&k, "**.pythonhosted.org:443") &&
+	      allows(&k, "github.com:443"));
 	check(allows(&k, "deb.debian.org:80") && allows(&k, "registry-1.docker.io:443"));
 	check(!allows(&k, "evil.example:443") && !allows(&k, "me:443"));
 	check(k.n_ports == 6 && k.ports[0].container == 8123);

@@ -96,7 +96,7 @@ is 'exec has the variables' "$(bac env exec -- sh -c 'echo "$GREETING|$RAW"')" '
 is 'the workspace is where commands start' "$(bac env exec -- pwd)" "$here/web"
 is 'a folder is read-only' "$(bac env exec -- sh -c "touch $here/shared/x 2>/dev/null || echo no")" no
 is 'the file itself can be read' "$(bac env exec -- head -1 "$here/sbxenv.yaml")" 'schemaVersion: "1"'
-is 'and not be changed' "$(bac env exec -- sh -c "echo >>$here/sbxenv.yaml; mv $here/sbxenv.yaml $here/y; echo done" 2>/dev/null)" done
+is 'and not be changed' "$(bac env exec -- sh -c "echo >>$here/sbxenv.yaml; mv $here/sbxenv.yaml $here/y; echo over" 2>/dev/null)" over
 like 'indeed' "$(cat sbxenv.yaml)" '^schemaVersion: "1"'
 status 'the status of a command' 7 bac env exec sbxenv.yaml -- sh -c 'exit 7'
 fails 'create again' bac env create --auto-approve
