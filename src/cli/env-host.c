@@ -105,7 +105,9 @@ int env_host_run(const struct env *v, enum sbxenv_phase phase, struct err *e)
 	if (!env)
 		return err_errno(e, -ENOMEM, "cannot run host commands");
 	for (size_t i = 0; i < v->v.n_commands[phase] && r == 0; i++) {
-		say("%s: %s", phase_names[phase], v->v.commands[phase][i].name);
+		/* a message of err_set() is fit for a terminal, whatever the file says */
+		(void)err_set(e, 0, "%s: %.200s", phase_names[phase], v->v.commands[phase][i].name);
+		say("%s", e->msg);
 		r = run_one(&v->v.commands[phase][i], env, e);
 	}
 	env_free(env);

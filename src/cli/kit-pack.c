@@ -12,9 +12,15 @@
 /* What is there and not used. */
 static void tell_ignored(const struct kit_source *s)
 {
-	for (size_t i = 0; i < s->tree.n_ignored; i++)
-		say("'%s' is not used: a kit's files are in files/home and files/workspace",
-		    s->tree.ignored[i]);
+	struct err line;
+
+	for (size_t i = 0; i < s->tree.n_ignored; i++) { /* fit for a terminal */
+		(void)err_set(
+			&line, 0,
+			"'%.200s' is not used: a kit's files are in files/home and files/workspace",
+			s->tree.ignored[i]);
+		say("%s", line.msg);
+	}
 }
 
 static int add_all(struct zip_out *z, const struct kit_source *s, struct err *e)

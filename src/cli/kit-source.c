@@ -15,6 +15,9 @@
 #include "cli/kit-fetch.h"
 #include "io/fd.h"
 
+enum { STAGE_OLD_S = 3600 };
+static const char stage_prefix[] = ".new-";
+
 struct get {
 	struct ctx *c;
 	struct kit_ref ref;
@@ -73,12 +76,30 @@ static int check_allowed(struct get *g, struct err *e)
 
 /* ---- the cache ---- */
 
+/* What commands that were killed left behind; what resists is tried again the next time. */
+static void sweep(const char *kits)
+{
+	DIR *d = opendir(kits);
+	struct dirent *n;
+	struct stat st;
+
+	while (d && (n = readdir(d)))
+		if (starts_with(n->d_name, stage_prefix) &&
+		    fstatat(dirfd(d), n->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_mtime < (time_t)(fd_real_ns() / 1000000000) - STAGE_OLD_S)
+			(void)dirs_remove(dirfd(d), n->d_name);
+	if (d)
+		(void)closedir(d);
+}
+
 static int make_stage(struct get *g, struct err *e)
 {
 	static const char *const subs[] = { "work", "raw", "kit" };
 	_free_ char *refs = dirs_join(g->kits, "refs");
 
-	if (!refs || dirs_make(refs) < 0 || asprintf(&g->stage, "%s/.new-XXXXXX", g->kits) < 0) {
+	sweep(g->kits);
+	if (!refs || dirs_make(refs) < 0 ||
+	    asprintf(&g->stage, "%s/%sXXXXXX", g->kits, stage_prefix) < 0) {
 		g->stage = NULL;
 		return err_errno(e, -ENOMEM, "cannot make '%.200s'", g->kits);
 	}

@@ -381,7 +381,8 @@ static void read_example(struct draft *d, const char *file, const char *text, si
 		equal = memchr(p, '=', len);
 		text += step;
 		n -= step;
-		if (!equal || (size_t)(equal - p) >= sizeof(name) || len > DRAFT_TEXT_MAX)
+		if (!equal || (size_t)(equal - p) >= sizeof(name) || len > DRAFT_TEXT_MAX ||
+		    memchr(p, '\0', len))
 			continue;
 		memcpy(name, p, (size_t)(equal - p));
 		name[equal - p] = '\0';

@@ -190,7 +190,11 @@ int sbxenv_resolve(struct yaml *tree, const char *dir)
 {
 	struct yaml *w = child(tree, "workspace"), *list = child(tree, "additionalWorkspaces");
 	struct yaml *kits = child(tree, "kits");
+	struct yaml *agent = child(tree, "agent");
 	int r = make_absolute(w && w->kind == YAML_MAP ? child(w, "path") : w, dir);
+
+	if (r == 0 && agent && agent->kind == YAML_TEXT && is_local(agent->text))
+		r = make_absolute(agent, dir);
 
 	for (size_t i = 0; list && list->kind == YAML_LIST && i < list->n && r == 0; i++)
 		r = make_absolute(child(&list->v[i], "path"), dir);

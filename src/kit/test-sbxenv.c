@@ -114,8 +114,8 @@ static void merged(void)
 	check(t.v.n_ports == 2 && t.v.ports[1].sandbox == 2 && streq(t.v.workspace, "/p/w"));
 	check(streq(t.v.kits[0].source, "/q/k") && streq(t.v.secrets[0].source.refresh, "5m"));
 	done(&t);
-	t = parse(HEAD "workspace: ./w\n", "workspace: {path: ./v}\n", NULL);
-	check(t.r == 0 && streq(t.v.workspace, "/q/v"));
+	t = parse(HEAD "workspace: ./w\n", "workspace: {path: ./v}\nagent: ./kits/mine\n", NULL);
+	check(t.r == 0 && streq(t.v.workspace, "/q/v") && streq(t.v.agent, "/q/kits/mine"));
 	done(&t);
 }
 
