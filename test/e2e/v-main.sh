@@ -143,11 +143,11 @@ works() {
 	local name=$1 repo=$2 setting env=()
 	shift 2
 	if [ -z "${BARE-}" ]; then
-		(cd "$repo" && command "$BAC" run --name "$name" -- "${prompt[@]}" "$@") </dev/null
+		(cd "$repo" && timeout -k 5 1200 "$BAC" run --name "$name" -- "${prompt[@]}" "$@") </dev/null
 		return
 	fi
 	for setting in "${settings[@]}"; do env+=(-e "$setting"); done
-	command "$BAC" exec "${env[@]}" -w "$repo" "$name" env PATH="$BARE/node:$BARE/$name/node_modules/.bin:/usr/local/bin:/usr/bin:/bin" \
+	timeout -k 5 1200 "$BAC" exec "${env[@]}" -w "$repo" "$name" env PATH="$BARE/node:$BARE/$name/node_modules/.bin:/usr/local/bin:/usr/bin:/bin" \
 		"${command[@]}" "${prompt[@]}" "$@" </dev/null
 }
 # denied SANDBOX: what the log says was refused: kind, name, reason

@@ -12,7 +12,7 @@ A script is JSON:
 
 The first conversation that fits is played. Which turn is due is counted in the request: as many as the model has spoken already. So the
 server keeps nothing between requests, any number of clients can play the same script at once, and one that asks again gets the same
-answer. After the last turn comes "Done." for ever.
+answer. After the last turn comes its text again: some clients put turns of their own into the model's mouth.
 
 Actions: read {path}, write {path, content}, edit {path, old, new}, shell {command}. Each becomes a call of a tool that this request offers:
 its arguments are named as the tool's schema names them, and what the schema requires beside that is filled in. {{last}} in a text of an
@@ -41,6 +41,8 @@ ARGUMENTS = {
 ABSOLUTE = ("file_path", "filePath", "absolute_path")
 WHERE = (r"[Ww]orking directory: *([/][^\s<`\"\\]+)", r"<cwd>(?:\\n|\s)*([^<\\]+?)(?:\\n|\s)*</cwd>", r"workspace directories:\s*(?:\\n)*\s*- *([/][^\s<`\"\\]+)",
          r"current working directory[^/\n]{0,40}([/][^\s<`\"\\]+)")
+# how long a tool waits for a command before it goes on without it: machines under test are slow
+PATIENCE = {"initial_wait": 300, "yield_time_ms": 120000}
 FILLER = {"string": "as asked", "number": 0, "integer": 0, "boolean": False, "array": [], "object": {}}
 
 
@@ -78,6 +80,8 @@ def filled(schema, words, cwd):
             if word == "path" and name in ABSOLUTE and cwd and not value.startswith("/"):
                 value = f"{cwd}/{value}"
             made[name] = ["bash", "-lc", value] if kind == "array" else value
+        elif name in PATIENCE:
+            made[name] = PATIENCE[name]
         elif kind == "array" and (what.get("items") or {}).get("properties") and name in required:
             made[name] = [filled(what["items"], words, cwd)]
         elif name in required:
@@ -111,7 +115,8 @@ def in_code(action, words, cwd):
     if action in ("write", "edit"):
         return f"text(await tools.apply_patch({json.dumps(patch(action, words, cwd))}));"
     command = words["command"] if action == "shell" else in_shell(action, words)
-    return f"const r = await tools.exec_command({json.dumps({'cmd': command})}); text(r.output);"
+    pragma = "// @exec: " + json.dumps({"yield_time_ms": PATIENCE["yield_time_ms"]})
+    return f"{pragma}\nconst r = await tools.exec_command({json.dumps({'cmd': command, 'yield_time_ms': PATIENCE['yield_time_ms']})}); text(r.output);"
 
 
 def call(action, words, tools, cwd):
@@ -143,7 +148,7 @@ class Script:
     def turn(self, user, number):
         for c in self.conversations:
             if re.search(c.get("when", ""), user):
-                return c["turns"][number] if number < len(c["turns"]) else {"say": "Done."}
+                return c["turns"][number] if number < len(c["turns"]) else {"say": c["turns"][-1].get("say", "Done.")}
         return {"say": "I have no part in this conversation."}
 
     def next(self, talk):

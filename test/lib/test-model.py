@@ -88,7 +88,7 @@ GEMINI = {"read_file": string(file_path="STRING"), "run_shell_command": string(c
           "replace": string(file_path="STRING", instruction="STRING", old_string="STRING", new_string="STRING")}
 OPENCODE = {"read": string(filePath="string"), "edit": string(filePath="string", oldString="string", newString="string"),
             "bash": string(command="string", description="string")}
-COPILOT = {"view": string(path="string"), "edit": string(path="string", old_str="string", new_str="string"), "bash": string(command="string")}
+COPILOT = {"view": string(path="string"), "edit": string(path="string", old_str="string", new_str="string"), "bash": string(command="string", initial_wait="integer")}
 
 
 # ---- a client for each protocol: ask(stream) -> text, [(name, arguments)], usage seen
@@ -261,7 +261,7 @@ WANT = [
                                 ("replace", {"file_path": "/w/d/add.py", "instruction": "as asked", "old_string": OLD, "new_string": NEW}),
                                 ("run_shell_command", {"command": COMMAND})]),
     ("copilot, messages", Messages, COPILOT, [("view", {"path": "add.py"}), ("edit", {"path": "add.py", "old_str": OLD, "new_str": NEW}),
-                                              ("bash", {"command": COMMAND})]),
+                                              ("bash", {"command": COMMAND, "initial_wait": 300})]),
 ]
 
 
@@ -328,7 +328,10 @@ def odd_shapes(model):
     d = json.loads(model.curl(client.host, client.path, client.body, client.headers)[2])["output"]
     same("a patch", [(i["type"], i["input"]) for i in d if "input" in i],
          [("custom_tool_call", f"*** Begin Patch\n*** Update File: add.py\n@@\n-{OLD}\n+{NEW}\n*** End Patch\n")])
-    client.body["input"][-1:] = []
+    client.body["input"] += [{"role": "user", "content": "more"}, {"role": "assistant", "content": "x"}] * 9
+    d = json.loads(model.curl(client.host, client.path, client.body, client.headers)[2])["output"]
+    same("behind the last turn: its text again", d[0]["content"][0]["text"], SAID[-1])
+    client.body["input"] = client.body["input"][:2]
     d = json.loads(model.curl(client.host, client.path, client.body, client.headers)[2])["output"]
     same("no tool to read: the shell", json.loads(d[-1]["arguments"]), {"command": ["bash", "-lc", "cat add.py"]})
     client.body["tools"] = []
