@@ -219,9 +219,9 @@ static void too_deep(void)
 	add(&a, LAYER_DIR, long_way, NULL);
 	add(&a, LAYER_SYMLINK, "l", long_way);
 	(void)snprintf(long_way, sizeof(long_way), "l");
-	for (size_t i = 1; i < 2000; i++)
+	for (size_t i = 1; i < 1999; i++)
 		long_way[i] = i % 2 ? '/' : 'e';
-	long_way[2000] = '\0';
+	long_way[1999] = '\0';
 	add(&a, LAYER_FILE, long_way, NULL);
 	t[0] = end(&a);
 	check(try(t, 1) == -ENAMETOOLONG && strstr(err.msg, "too long"));
