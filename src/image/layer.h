@@ -29,7 +29,7 @@ int image_layer_list(const struct image_build *b, int fd, struct image_member **
 struct image_layer {
 	char diff[IMAGE_DIGEST_MAX + 1];
 	char digest[IMAGE_DIGEST_MAX + 1]; /* of what it came as, the first time */
-	uint64_t blob, tree;               /* bytes; blob: in whole blocks of 4,096 */
+	uint64_t blob, tree;               /* bytes; blob: in whole blocks of 4,096, or 0 */
 	uint64_t entries;
 	uint64_t dropped; /* extended attributes that were left out */
 };
@@ -48,7 +48,7 @@ int image_layer_get(const char *cache, const char *diff, struct image_layer *ret
 char *image_layer_path(const char *cache, const char *diff, const char *name);
 
 /* The image of these layers, the lowest first, into the (empty) file out: EROFS, whole blocks of 4,096 bytes. Together with the
- * layers' blobs behind it, in their order, it is the disk that mounts. -ENOENT if a layer is not in the cache. */
+ * layers' blobs behind it, in their order (an empty one takes no room), it is the disk that mounts. -ENOENT if a layer is not in the cache. */
 int image_layer_merge(const struct image_build *b, const char *const *diffs, size_t n, int out,
 		      struct err *e) _must_check_;
 
