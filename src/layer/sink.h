@@ -4,9 +4,10 @@
 
 struct sink {
 	int fd;
-	uint8_t *b;   /* SINK_BUFFER bytes */
-	size_t n;     /* in b, not written yet */
-	uint64_t pos; /* the end, with what is in b */
+	uint8_t *b;       /* SINK_BUFFER bytes */
+	size_t n;         /* in b, not written yet */
+	uint64_t pos;     /* the end, with what is in b */
+	uint64_t started; /* up to here it is on its way to the disk */
 	int r;
 };
 enum { SINK_BUFFER = 1024 * 1024 };
