@@ -187,7 +187,7 @@ static void home(const struct contract *c)
 	skeleton(c);
 }
 
-/* Without a password, where there is sudo. */
+/* Without a password; also where sudo is yet to come. */
 static void sudo(const struct contract *c)
 {
 	struct buf out = BUF_INIT(2UL * SMALL_MAX);
@@ -265,15 +265,15 @@ static const char *const gits[] = { "usr/bin/git", "bin/git", "usr/local/bin/git
 
 /* How packages are added, by the program that does it. */
 static const struct {
-	const char *path, *command;
+	const char *path, *before, *after;
 } managers[] = {
-	{ "usr/bin/apt-get", "apt-get install -y" },
-	{ "sbin/apk", "apk add" },
-	{ "usr/bin/apk", "apk add" },
-	{ "usr/bin/dnf", "dnf install -y" },
-	{ "usr/bin/microdnf", "microdnf install -y" },
-	{ "usr/bin/zypper", "zypper install -y" },
-	{ "usr/bin/pacman", "pacman -S --noconfirm" },
+	{ "usr/bin/apt-get", "sh -c 'apt-get update; apt-get install -y", "'" },
+	{ "sbin/apk", "apk add", "" },
+	{ "usr/bin/apk", "apk add", "" },
+	{ "usr/bin/dnf", "dnf install -y", "" },
+	{ "usr/bin/microdnf", "microdnf install -y", "" },
+	{ "usr/bin/zypper", "zypper install -y", "" },
+	{ "usr/bin/pacman", "pacman -Sy --noconfirm", "" },
 };
 
 static void write_note(const struct contract *c, const char *name, bool ca,
@@ -304,8 +304,8 @@ static void write_note(const struct contract *c, const char *name, bool ca,
 		m++;
 	if (m < ARRAY_SIZE(managers))
 		(void)snprintf(note, CONTRACT_NOTE_MAX,
-			       "the image has no %s; to add: bac exec -u root %s %s%s", what, name,
-			       managers[m].command, packages);
+			       "the image has no %s; to add: bac exec -u root %s %s%s%s", what,
+			       name, managers[m].before, packages, managers[m].after);
 	else
 		(void)snprintf(note, CONTRACT_NOTE_MAX,
 			       "the image has no %s; what you need of it belongs into the image",
@@ -327,8 +327,7 @@ int contract_make(int root, int base, const char *name, char note[CONTRACT_NOTE_
 	(void)snprintf(c.shell, sizeof(c.shell), "/%s", shell ? shell : sh[0]);
 	accounts(&c);
 	home(&c);
-	if (has_program(&c, sudos))
-		sudo(&c);
+	sudo(&c);
 	bash_files(&c);
 	write_note(&c, name, certificates(&c), note);
 	return 0;

@@ -264,6 +264,7 @@ static int take_layer(struct load *l, size_t i, size_t n, const char *name, cons
 	if (source_find(&l->s, name, &x) < 0)
 		return err_set(e, -EINVAL, "it is damaged or not whole: %s is not there (%.100s)",
 			       c.step, name);
+	image_work_say(&l->w, c.step); /* off a terminal, the counts within are left out */
 	r = image_layer_apply(&b, x.fd, x.offset, x.size, digest, diff, &done, e);
 	if (x.own)
 		(void)fd_close(x.fd);
