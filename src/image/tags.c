@@ -38,7 +38,7 @@ int image_tag_plain(const char *tag, char dst[IMAGE_TAG_MAX + 1], struct err *e)
 	if (s != tag)
 		s = without(s, "library/");
 	n = strlen(s);
-	if (n > sizeof(latest) && streq(s + n - sizeof(latest) + 1, latest))
+	if (n > sizeof(latest) - 1 && streq(s + n - sizeof(latest) + 1, latest))
 		n -= sizeof(latest) - 1;
 	if (!n || n > IMAGE_TAG_MAX || !is_name(s))
 		return err_set(e, -EINVAL,

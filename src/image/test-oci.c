@@ -257,6 +257,7 @@ static void tags(void)
 	char got[IMAGE_TAG_MAX + 1], name[IMAGE_TAG_MAX + 2];
 
 	check(plain("alpine", "alpine") && plain("alpine:latest", "alpine"));
+	check(plain("x:latest", "x"));
 	check(plain("docker.io/library/alpine:3", "alpine:3"));
 	check(plain("docker.io/team/x:latest", "team/x"));
 	check(plain("library/x", "library/x") && plain("localhost:5000/x:1", "localhost:5000/x:1"));
