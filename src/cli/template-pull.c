@@ -10,6 +10,7 @@
 #include "cli/cmds.h"
 #include "cli/progress.h"
 #include "cli/registry.h"
+#include "cli/template-build.h"
 #include "cli/template.h"
 #include "image/pull.h"
 

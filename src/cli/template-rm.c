@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/cutoff.h"
 #include "cli/template.h"
+#include "image/pull.h"
 
 #define O(kind, field, letter, name, arg, help) \
 	{ \
@@ -243,6 +244,8 @@ int template_run_prune(void *opt, struct args *args, struct err *e)
 		image_sweep(c.dirs.cache);
 	if (r == 0)
 		r = prune(&c, opt, e);
+	if (r == 0 && !((const struct template_args *)opt)->dry_run)
+		image_pull_sweep(c.dirs.cache, 0);
 	ctx_done(&c);
 	return r;
 }

@@ -20,6 +20,7 @@
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/start.h"
+#include "cli/template-build.h"
 #include "cli/template.h"
 #include "image/bundle.h"
 #include "image/ref.h"
