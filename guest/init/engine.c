@@ -175,7 +175,7 @@ int engine_run(const struct boot *b, const char *notify, struct err *e)
 	if (no_volume)
 		(void)fprintf(stderr,
 			      "bac: " VOLUME_DIR " is on the sandbox's disk and not limited: "
-			      "this kernel is too old (on the host: bac kernel build)\n");
+			      "this kernel does not allow more (on the host: bac kernel build)\n");
 	(void)snprintf(path, sizeof(path), "PATH=" OCI_DIR PATH_TAIL);
 	(void)snprintf(pid, sizeof(pid), "LISTEN_PID=%d", (int)getpid());
 	(void)snprintf(ready, sizeof(ready), "NOTIFY_SOCKET=@%s", notify);

@@ -26,6 +26,7 @@
 enum {
 	BACKLOG = 128,
 	REFUSE_TWICE = 2,
+	RETRIES = 2,
 	REQUEST_MS = 2000, /* how long a client may take to ask */
 	AGAIN_MS = 1000,
 	NOTIFY_MAX = 512,
@@ -267,6 +268,10 @@ static void ended(struct service *s, int status)
 		wait_client(s);
 	} else if (up && steady) {
 		s->failures = 0;
+		start(s);
+	} else if (steady && !*s->why && s->failures < RETRIES) {
+		/* not its settings, but a machine that is slow: dockerd gives containerd 15 s */
+		s->failures++;
 		start(s);
 	} else {
 		s->failures++;

@@ -198,6 +198,7 @@ static struct path_rules *some_rules(void)
 static void hidden(void)
 {
 	struct fuse_setattr_in sa = { .valid = FATTR_MODE, .mode = 0600 };
+	struct fuse_getxattr_in names = { .size = 0 };
 	struct fuse_link_in link;
 	uint64_t n, d, h;
 
@@ -208,6 +209,7 @@ static void hidden(void)
 	check(!rig_open(&g, n, O_RDONLY) && g.err == -EACCES);
 	check(streq(last, "OPEN .env (.env)"));
 	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == -EACCES);
+	check(rig_call(&g, FUSE_LISTXATTR, n, &names, sizeof(names), NULL, NULL) == 0);
 	link.oldnodeid = n;
 	check(rig_call(&g, FUSE_LINK, g.root, &link, sizeof(link), "x", NULL) == -EACCES);
 	check(rig_unlink(&g, g.root, ".env") == -EACCES);
