@@ -31,6 +31,8 @@ enum {
 	AGAIN_MS = 1000,
 	NOTIFY_MAX = 512,
 	REQUEST_MAX = 16 * 1024,
+	TEXT_MAX = 2 * SOCKET_WHY_MAX + 64,
+	ANSWER_MAX = 16 * TEXT_MAX, /* a byte is six in JSON at most */
 	LISTENER = 3,
 };
 
@@ -52,7 +54,7 @@ const struct socket_kind sockets_kinds[SOCKETS_N] = {
 
 static void answer(int fd, const char *text)
 {
-	struct buf json = BUF_INIT(8UL * SOCKET_WHY_MAX), http = BUF_INIT(12UL * SOCKET_WHY_MAX);
+	struct buf json = BUF_INIT(ANSWER_MAX / 2), http = BUF_INIT(ANSWER_MAX);
 	struct timeval tv = { .tv_sec = REQUEST_MS / 1000 };
 	char request[REQUEST_MAX];
 	size_t n = 0;
@@ -96,7 +98,7 @@ static int refuse_child(void *ctx, int listener, int report)
 	const struct service *s = ctx;
 	uint64_t end = loop_now() + refuse_ns(s);
 	unsigned late;
-	char words[SOCKET_WHY_MAX] = "", text[2 * SOCKET_WHY_MAX + 64];
+	char words[SOCKET_WHY_MAX] = "", text[TEXT_MAX];
 
 	(void)report;
 	if (!*s->why)

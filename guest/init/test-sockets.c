@@ -85,9 +85,12 @@ static int run(const struct boot *b, const char *notify, struct err *e)
 		(void)pause();
 }
 
+/* as long as they may be, and in JSON six times that */
 static void last_words(char *dst, size_t max)
 {
-	(void)snprintf(dst, max, "last words");
+	memset(dst, '\1', max - 1);
+	dst[max - 1] = '\0';
+	memcpy(dst, "last words", 10);
 }
 
 static struct socket_kind kind = { .name = "test-sockets",

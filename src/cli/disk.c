@@ -38,8 +38,9 @@ static int try_sparse(int fd, const char *path, struct err *e)
 	return 0;
 }
 
-/* size bytes at offset of the file; both are multiples of 1 MiB. */
-static int mkfs(const char *path, const char *label, uint64_t offset, uint64_t size, struct err *e)
+/* size bytes at offset of the file; both are multiples of 1 MiB. per_inode: bytes for which there is one inode; images are many small files. */
+static int mkfs(const char *path, const char *label, const char *per_inode, uint64_t offset,
+		uint64_t size, struct err *e)
 {
 	char options[160], blocks[32];
 	const char *const argv[] = {
@@ -68,9 +69,9 @@ static int fill(int fd, const char *path, uint64_t size, uint64_t docker, struct
 	if (ftruncate(fd, (off_t)(size + docker)) < 0)
 		return err_errno(e, -errno, "cannot make the disk %s of %llu bytes", path,
 				 (unsigned long long)(size + docker));
-	r = mkfs(path, "bac", 0, size, e);
+	r = mkfs(path, "bac", "32768", 0, size, e);
 	if (r == 0 && docker)
-		r = mkfs(path, "bac-docker", size, docker, e);
+		r = mkfs(path, "bac-docker", "16384", size, docker, e);
 	return r > 0 ? -EIO : r;
 }
 

@@ -45,6 +45,7 @@ export BAC_TLS_EXTRA_CA=$world/ca.pem BAC_SECRETS_STORE=file
 # ---- what is built: w/base (FROM scratch), w/child (what a Dockerfile does in steps)
 mkdir -p w/base/root/bin w/child
 cp "$busybox" w/base/root/bin/busybox
+echo HIDDEN=1 >w/base/.env # which the workspace does not let anybody read; a build that does not copy it does not mind
 cat >w/base/prepare <<'END'
 set -e
 cd "${0%/*}/root"
