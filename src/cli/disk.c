@@ -43,11 +43,26 @@ static int mkfs(const char *path, const char *label, const char *per_inode, uint
 		uint64_t size, struct err *e)
 {
 	char options[160], blocks[32];
-	const char *const argv[] = {
-		"mkfs.ext4", "-q",  "-F",    "-m",    "0",    "-O",  "sparse_super2,^resize_inode",
-		"-I",        "256", "-i",    "32768", "-L",   label, "-J",
-		"size=32",   "-E",  options, path,    blocks, NULL
-	};
+	const char *const argv[] = { "mkfs.ext4",
+				     "-q",
+				     "-F",
+				     "-m",
+				     "0",
+				     "-O",
+				     "sparse_super2,^resize_inode",
+				     "-I",
+				     "256",
+				     "-i",
+				     per_inode,
+				     "-L",
+				     label,
+				     "-J",
+				     "size=32",
+				     "-E",
+				     options,
+				     path,
+				     blocks,
+				     NULL };
 	struct sys_cmd c = { .argv = argv, .deadline_ms = MKFS_MS };
 	int r;
 
