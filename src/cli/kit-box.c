@@ -147,6 +147,29 @@ int kit_box_add(struct ctx *c, struct kit_box *k, const struct kit_load_opts *o,
 	return compose(k, false, e);
 }
 
+/* ---- kit.json ---- */
+static const char *const folders[] = { "kit.d", "kit.e" };
+
+static json_t *read_json(struct ctx *c, const char *id, int *ret, struct err *e)
+{
+	_free_ char *text = NULL;
+	char path[STATE_ID_MAX + 16];
+	json_t *j = NULL;
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/kit.json", id);
+	*ret = fd_read_file(state_sandboxes_fd(c->state), path, KIT_JSON_MAX, &text, &n);
+	if (*ret == -ENOENT) {
+		*ret = 1;
+	} else if (*ret < 0) {
+		*ret = err_errno(e, *ret, "cannot read %s", path);
+	} else {
+		j = json_loadb(text, n, 0, NULL);
+		*ret = j ? 0 : err_set(e, -EBADMSG, "%s is damaged", path);
+	}
+	return j;
+}
+
 /* ---- keeping ---- */
 /* ${{ kit.args.X }} in a file of files/. What is no text stays as it is. */
 static int fill_in(int dir, const char *path, mode_t mode, const struct kit_args *args,
@@ -205,7 +228,8 @@ static json_t *part_json(const struct box_kit *p, const char *dir)
 			 p->builtin, "args", args);
 }
 
-static int write_json(int dir, json_t *parts, const struct kit_box *k, struct err *e)
+static int write_json(int box, json_t *parts, const char *folder, const struct kit_box *k,
+		      struct err *e)
 {
 	json_t *env = json_array(), *j;
 	_free_ char *text = NULL;
@@ -213,29 +237,25 @@ static int write_json(int dir, json_t *parts, const struct kit_box *k, struct er
 
 	for (size_t i = 0; i < k->env.n; i++)
 		(void)json_array_append_new(env, json_string(k->env.v[i]));
-	j = json_pack("{s:i, s:i, s:o, s:o}", "version", 1, "base", (int)k->base, "kits", parts,
-		      "env", env);
+	j = json_pack("{s:i, s:s, s:i, s:o, s:o}", "version", 1, "folder", folder, "base",
+		      (int)k->base, "kits", parts, "env", env);
 	text = j ? json_dumps(j, JSON_INDENT(1)) : NULL;
 	json_decref(j);
-	r = text ? fd_replace_file(dir, "kit.json", 0600, text, strlen(text)) : -ENOMEM;
+	r = text ? fd_replace_file(box, "kit.json", 0600, text, strlen(text)) : -ENOMEM;
 	return r < 0 ? err_errno(e, r, "cannot keep the kits") : 0;
 }
 
-int kit_box_keep(struct ctx *c, const char *id, const struct kit_box *k, struct err *e)
+static int keep_parts(int box, const char *folder, json_t *parts, const struct kit_box *k,
+		      struct err *e)
 {
-	_close_ int box = openat(state_sandboxes_fd(c->state), id,
-				 O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-		    all = -1;
-	json_t *parts = json_array();
+	_close_ int all = -1;
 	int r = 0;
 
-	if (box >= 0) {
-		(void)dirs_remove(box, "kit.d");
-		if (mkdirat(box, "kit.d", 0700) == 0)
-			all = openat(box, "kit.d", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
+	(void)dirs_remove(box, folder);
+	if (mkdirat(box, folder, 0700) == 0)
+		all = openat(box, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (all < 0)
-		r = err_errno(e, -errno, "cannot keep the kits");
+		return err_errno(e, -errno, "cannot keep the kits");
 	for (size_t i = 0; r == 0 && i < k->n; i++) {
 		char name[24];
 
@@ -243,34 +263,32 @@ int kit_box_keep(struct ctx *c, const char *id, const struct kit_box *k, struct 
 		r = keep_part(all, &k->v[i], name, e);
 		(void)json_array_append_new(parts, part_json(&k->v[i], name));
 	}
+	return r;
+}
+
+/* What is kept may be what is copied: the other folder takes it, and is the one that counts once kit.json says so. */
+int kit_box_keep(struct ctx *c, const char *id, const struct kit_box *k, struct err *e)
+{
+	_close_ int box =
+		openat(state_sandboxes_fd(c->state), id, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct err none = { 0 };
+	int r, was;
+	json_t *parts = json_array(), *j = read_json(c, id, &was, &none);
+	bool first = !streq(json_string_value(json_object_get(j, "folder")), folders[0]);
+
+	json_decref(j);
+	r = box < 0 ? err_errno(e, -errno, "cannot keep the kits")
+		    : keep_parts(box, folders[!first], parts, k, e);
 	if (r == 0)
-		return write_json(box, parts, k, e);
+		r = write_json(box, json_incref(parts), folders[!first], k, e);
+	if (r == 0)
+		(void)dirs_remove(box, folders[first]);
 	json_decref(parts);
 	return r;
 }
 
 /* ---- what is kept ---- */
-static json_t *read_json(struct ctx *c, const char *id, int *ret, struct err *e)
-{
-	_free_ char *text = NULL;
-	char path[STATE_ID_MAX + 16];
-	json_t *j = NULL;
-	size_t n;
-
-	(void)snprintf(path, sizeof(path), "%s/kit.json", id);
-	*ret = fd_read_file(state_sandboxes_fd(c->state), path, KIT_JSON_MAX, &text, &n);
-	if (*ret == -ENOENT) {
-		*ret = 1;
-	} else if (*ret < 0) {
-		*ret = err_errno(e, *ret, "cannot read %s", path);
-	} else {
-		j = json_loadb(text, n, 0, NULL);
-		*ret = j ? 0 : err_set(e, -EBADMSG, "%s is damaged", path);
-	}
-	return j;
-}
-
-static int load_part(struct kit_box *k, const char *box, const json_t *j, struct err *e)
+static int load_part(struct kit_box *k, const char *folder, const json_t *j, struct err *e)
 {
 	const char *dir, *ref, *digest;
 	struct box_kit *p = new_part(k, e);
@@ -286,7 +304,7 @@ static int load_part(struct kit_box *k, const char *box, const json_t *j, struct
 	    strchr(dir, '/'))
 		return err_set(e, -EBADMSG, "kit.json is damaged");
 	p->ref = strdup(ref);
-	if (!p->ref || asprintf(&p->dir, "%s/kit.d/%s", box, dir) < 0)
+	if (!p->ref || asprintf(&p->dir, "%s/%s", folder, dir) < 0)
 		return err_errno(e, -ENOMEM, "cannot read a kit");
 	p->mixin = mixin;
 	p->builtin = builtin;
@@ -323,7 +341,7 @@ static int load_env(struct kit_box *k, const json_t *list, struct err *e)
 
 int kit_box_load(struct ctx *c, const char *id, struct kit_box *ret, struct err *e)
 {
-	_free_ char *box = state_dir(c->state, id);
+	_free_ char *box = state_dir(c->state, id), *folder = NULL;
 	json_t *j, *one;
 	size_t i;
 	int r;
@@ -332,11 +350,15 @@ int kit_box_load(struct ctx *c, const char *id, struct kit_box *ret, struct err 
 	j = read_json(c, id, &r, e);
 	if (r != 0)
 		return r;
+	if (!box || asprintf(&folder, "%s/%s", box,
+			     streq(json_string_value(json_object_get(j, "folder")), folders[1])
+				     ? folders[1]
+				     : folders[0]) < 0)
+		r = err_errno(e, -ENOMEM, "cannot read the kits");
 	json_array_foreach(json_object_get(j, "kits"), i, one)
 	{
 		if (r == 0)
-			r = box ? load_part(ret, box, one, e)
-				: err_errno(e, -ENOMEM, "cannot read the kits");
+			r = load_part(ret, folder, one, e);
 	}
 	ret->base = (size_t)json_integer_value(json_object_get(j, "base"));
 	if (r == 0 && ret->n && ret->base >= ret->n)

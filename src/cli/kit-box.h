@@ -2,7 +2,7 @@
 /* The kits of one sandbox: found by their references when it is created, and kept in its directory, so that nothing else is needed later.
  *
  *	kit.json	which there are, in order, where each came from, their arguments, the variables of --env
- *	kit.d/NN	one of them each: spec.yaml and files/, with the arguments in the files filled in
+ *	kit.d/NN	(or kit.e/NN, whichever kit.json names) one of them each: spec.yaml and files/, with the arguments in the files filled in
  *
  * The order is that of kit-load.h: parents, the farthest first, the sandbox kit, mixins. */
 #include "cli/kit-load.h"

@@ -275,12 +275,26 @@ static const char *title(const struct kit_step *s)
 	return s->description && *s->description ? s->description : s->argv[s->argc - 1];
 }
 
+/* Where steps run: nothing of the user's is there. On the heap, or NULL. */
+static char *image_workdir(struct ctx *c, const struct sandbox *b)
+{
+	struct image_template t = { 0 };
+	struct err none = { 0 };
+	char *dir = NULL;
+
+	if (image_template_find(c->dirs.cache, b->tmpl, &t, &none) == 0 && t.workdir)
+		dir = strdup(t.workdir);
+	image_template_done(&t);
+	return dir ? dir : strdup("/home/agent");
+}
+
 static int step(struct ctx *c, const struct sandbox *b, const struct kit_box *k, size_t i,
 		const struct log *l, bool quiet, struct err *e)
 {
+	_free_ char *cwd = image_workdir(c, b);
 	const struct kit_step *s = &k->kit.install[i];
 	const struct guest_cmd g = { .user = s->user && *s->user ? s->user : "0",
-				     .cwd = "",
+				     .cwd = cwd,
 				     .argv = (const char *const *)s->argv,
 				     .out = l->fd };
 	off_t from = lseek(l->fd, 0, SEEK_END);
@@ -343,6 +357,7 @@ static int in_machine(struct ctx *c, const struct sandbox *m, const struct kit_b
 static int make(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
 		const struct kit_install *o, const struct log *l, bool *ret_clean, struct err *e)
 {
+	_free_ char *workdir = image_workdir(c, b);
 	struct start_opts so = *o->start;
 	struct sandbox m = *b; /* its texts are borrowed */
 	struct last_run last;
@@ -352,6 +367,7 @@ static int make(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
 	int r, s;
 
 	m.shares = (struct box_shares) { 0 };
+	m.workdir = workdir;
 	so.maker = true;
 	r = start_locked(c, &m, &so, fcntl(o->lock, F_DUPFD_CLOEXEC, 3), &d, e);
 	if (r < 0)

@@ -313,7 +313,8 @@ static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, st
 static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_fd, struct err *e)
 {
 	struct wire_order o = { .id = b->id,
-				.name = p->hostname,
+				.name = b->name,
+				.hostname = p->hostname,
 				.dir = p->dir,
 				.run_dir = p->run_dir,
 				.root_image = p->tmpl.root,

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "cli/progress.h"
+#include "cli/template-build.h"
 #include "cli/template.h"
 
 #define O(kind, field, letter, name, arg, help) \
@@ -16,30 +17,6 @@ const struct opt template_load_opts[TEMPLATE_LOAD_OPTS] = {
 	O(OPT_FLAG, quiet, 'q', "quiet", NULL, "show no progress, print digests only"),
 	O(OPT_STR, tag, 0, "tag", "TAG", "a name for the image, beside those it brings"),
 };
-
-int template_build_begin(struct ctx *c, const struct image_progress *p, struct template_build *ret,
-			 struct err *e)
-{
-	*ret = (struct template_build) { .init = dirs_join(c->dirs.libexec, "bac-init"),
-					 .layer = dirs_join(c->dirs.libexec, "bac-layer") };
-	if (!ret->init || !ret->layer) {
-		template_build_done(ret);
-		return err_errno(e, -ENOMEM, "cannot make a template");
-	}
-	ret->b = (struct image_build) { .cache = c->dirs.cache,
-					.data = c->dirs.data,
-					.init = ret->init,
-					.layer = ret->layer,
-					.progress = p };
-	return 0;
-}
-
-void template_build_done(struct template_build *b)
-{
-	free(b->init);
-	free(b->layer);
-	*b = (struct template_build) { 0 };
-}
 
 static int show(const struct template_args *o, const struct image_template *v, size_t n,
 		struct err *e)

@@ -20,15 +20,6 @@ int template_users(struct ctx *c, const char *digest, char **ret_first, struct e
 int template_fit(struct ctx *c, const struct image_template *t, bool fresh, struct err *e)
 	_must_check_;
 
-/* What image_load() and its kin get from a command; freed by template_build_done(). */
-struct template_build {
-	struct image_build b;
-	char *init, *layer;
-};
-int template_build_begin(struct ctx *c, const struct image_progress *p, struct template_build *ret,
-			 struct err *e) _must_check_;
-void template_build_done(struct template_build *b);
-
 /* The commands; the tables are in template.c's. */
 enum {
 	TEMPLATE_INSPECT_OPTS = 1,

@@ -58,7 +58,7 @@ void sup_guest_shutdown(struct sup *s)
 
 static bool on_hello(struct sup *s, const struct wire_frame *f)
 {
-	struct wire_config c = { .hostname = s->order.name, .workdir = s->order.workdir };
+	struct wire_config c = { .hostname = s->order.hostname, .workdir = s->order.workdir };
 	const struct wire_env image = { s->order.n_image_env, s->order.image_env };
 	struct wire_hello m;
 

@@ -35,6 +35,7 @@ enum { ORDER_MAGIC = 0x6261636f, ORDER_MAX = 128 * 1024, ORDER_LIST_MAX = 512 };
 	X(upstream)   /* the proxy that is used to reach the world, or "" */ \
 	X(no_proxy)   /* comma list: reached without it */ \
 	X(machine)    /* "microvm" or "q35" */ \
+	X(hostname)   /* what the guest calls itself */ \
 	X(workdir)    /* default directory of commands in the guest */
 
 #define ORDER_NUMBERS(X) \
