@@ -121,8 +121,15 @@ static int put_content(const struct kit_setup_file *f, const char *workdir, stru
 	return r == 0 ? buf_add(out, p, strlen(p)) : r;
 }
 
+/* What is in the home directory and new in any case can come with all the rest. */
+static bool can_be_staged(const struct kit_setup_file *f)
+{
+	return !f->only_if_missing && starts_with(f->path, "/home/agent/") && !(f->mode & 07000) &&
+	       !strstr(f->path, "/../") && f->path[strlen(f->path) - 1] != '/';
+}
+
 static int setup_file(struct ctx *c, const struct sandbox *b, const struct kit_setup_file *f,
-		      struct err *e)
+		      struct kit_stage *stage, struct err *e)
 {
 	struct buf text = BUF_INIT(2UL * YAML_MAX);
 	const char *words[] = { f->path, NULL, f->only_if_missing ? "1" : "0", NULL };
@@ -139,18 +146,21 @@ static int setup_file(struct ctx *c, const struct sandbox *b, const struct kit_s
 	s.what = what;
 	s.in = text.n ? (const void *)buf_data(&text) : "";
 	s.n_in = text.n;
-	r = r < 0 ? err_errno(e, r, "%s", what) : kit_apply_script(c, b, &s, e);
+	if (r == 0 && can_be_staged(f))
+		r = kit_stage_put(c, b, stage, f->path, f->mode, s.in, s.n_in);
+	else if (r == 0)
+		r = kit_apply_script(c, b, &s, e);
 	buf_done(&text);
-	return r;
+	return r < 0 && !e->msg[0] ? err_errno(e, r, "%s", what) : r;
 }
 
 static int setup_files(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
-		       struct err *e)
+		       struct kit_stage *stage, struct err *e)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < k->kit.n_files && r == 0; i++)
-		r = setup_file(c, b, &k->kit.files[i], e);
+		r = setup_file(c, b, &k->kit.files[i], stage, e);
 	return r;
 }
 
@@ -192,13 +202,21 @@ static int profile(struct ctx *c, const struct sandbox *b, const struct kit_box 
 static int first(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
 		 const struct start_opts *o, struct err *e)
 {
+	struct kit_stage stage = KIT_STAGE_INIT;
 	int r = o->installed ? 0 : kit_apply_home(c, b, k, e);
 
 	if (r == 0)
-		r = setup_files(c, b, k, e);
+		*e = (struct err) { 0 };
+	if (r == 0)
+		r = setup_files(c, b, k, &stage, e);
 	if (r == 0)
 		r = profile(c, b, k, e);
-	return r == 0 ? kit_apply_notes(c, b, k, e) : r;
+	if (r == 0)
+		r = kit_apply_notes(c, b, k, &stage, e);
+	if (r == 0)
+		r = kit_stage_send(c, b, &stage, e);
+	kit_stage_done(&stage);
+	return r;
 }
 
 /* What somebody put there in the meantime is overwritten; other files are left alone. */

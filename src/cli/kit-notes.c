@@ -89,8 +89,14 @@ static bool is_mixin(const struct kit_box *k, const struct kit_instructions *one
 	return false;
 }
 
+/* Nobody has put anything there: the folder is there only because the workspace is. */
+static bool is_empty(const struct sandbox *b, const char *dir)
+{
+	return *dir && !starts_with(dir, HOME) && streq(b->tmpl_tag, "default");
+}
+
 static int note_of(struct ctx *c, const struct sandbox *b, const char *dir,
-		   const struct kit_instructions *one, struct err *e)
+		   const struct kit_instructions *one, struct kit_stage *stage, struct err *e)
 {
 	char path[PATH_MAX + 128];
 	const char *words[] = { path, NULL };
@@ -102,12 +108,17 @@ static int note_of(struct ctx *c, const struct sandbox *b, const char *dir,
 				      .n_in = strlen(one->content) };
 
 	(void)snprintf(path, sizeof(path), "%s/kits-memory/%.64s.md", dir, one->kit);
+	if (is_empty(b, dir)) {
+		int r = kit_stage_put(c, b, stage, path, 0644, s.in, s.n_in);
+
+		return r < 0 ? err_errno(e, r, "agentInstructions") : 0;
+	}
 	return kit_apply_script(c, b, &s, e);
 }
 
 /* The part between the marks. */
 static int put_all(struct ctx *c, const struct sandbox *b, const struct kit_box *k, const char *dir,
-		   struct buf *out, struct err *e)
+		   struct kit_stage *stage, struct buf *out, struct err *e)
 {
 	bool title = false;
 	int r = buf_printf(out, "<!-- bac: begin. What is between these marks is bac's and is "
@@ -129,7 +140,7 @@ static int put_all(struct ctx *c, const struct sandbox *b, const struct kit_box 
 		title = true;
 		if (r == 0)
 			r = buf_printf(out, "- %s/kits-memory/%s.md\n", dir, one->kit);
-		if (r == 0 && note_of(c, b, dir, one, e) < 0)
+		if (r == 0 && note_of(c, b, dir, one, stage, e) < 0)
 			return e->code;
 	}
 	if (r == 0)
@@ -137,7 +148,18 @@ static int put_all(struct ctx *c, const struct sandbox *b, const struct kit_box 
 	return r < 0 ? err_errno(e, r, "agentInstructions") : 0;
 }
 
-int kit_apply_notes(struct ctx *c, const struct sandbox *b, const struct kit_box *k, struct err *e)
+static int stage_profile(struct ctx *c, const struct sandbox *b, const struct kit_script *s,
+			 struct kit_stage *stage, struct err *e)
+{
+	int r = kit_stage_put(c, b, stage, s->words[0], 0644, s->in, s->n_in);
+
+	if (r == 0 && *s->words[1])
+		r = kit_stage_link(c, b, stage, s->words[1], s->words[0]);
+	return r < 0 ? err_errno(e, r, "agentInstructions") : 0;
+}
+
+int kit_apply_notes(struct ctx *c, const struct sandbox *b, const struct kit_box *k,
+		    struct kit_stage *stage, struct err *e)
 {
 	struct buf text = BUF_INIT(NOTES_MAX);
 	char dir[PATH_MAX], path[PATH_MAX + 128];
@@ -159,11 +181,12 @@ int kit_apply_notes(struct ctx *c, const struct sandbox *b, const struct kit_box
 		return 0;
 	folder(b, dir);
 	(void)snprintf(path, sizeof(path), "%s/%.100s", dir, name);
-	r = put_all(c, b, k, dir, &text, e);
+	r = put_all(c, b, k, dir, stage, &text, e);
 	s.in = buf_data(&text);
 	s.n_in = text.n;
 	if (r == 0)
-		r = kit_apply_script(c, b, &s, e);
+		r = is_empty(b, dir) ? stage_profile(c, b, &s, stage, e)
+				     : kit_apply_script(c, b, &s, e);
 	buf_done(&text);
 	return r;
 }

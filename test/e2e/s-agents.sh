@@ -47,17 +47,21 @@ setup:
         [ -e /home/agent/set.txt ] || echo files-were-not >>/opt/order
         mkdir -p /opt/toy/bin
         cat >/opt/toy/bin/toy <<'SH'
-        #!/bin/sh
-        if [ "$1" = --tty ]; then
-            echo "toy on $(tty) of $(stty size)"
-            trap 'echo "size $(stty size)"' WINCH
-            while read -r line; do
-                [ "$line" != quit ] || exit 5
-                echo "heard $line"
-            done
-            exit 9
-        fi
-        echo "toy $* [$TOY]"
+        #!/usr/bin/python3
+        import os, signal, sys
+        def size(*_):
+            print("size %d %d" % (lambda s: (s.lines, s.columns))(os.get_terminal_size(0)), flush=True)
+        if sys.argv[1:2] != ["--tty"]:
+            print("toy", *sys.argv[1:], "[%s]" % os.environ["TOY"])
+            sys.exit()
+        print("toy on", os.ttyname(0), flush=True)
+        size()
+        signal.signal(signal.SIGWINCH, size)
+        while True:
+            line = sys.stdin.readline().strip()
+            if line == "quit":
+                sys.exit(5)
+            print("heard", line, flush=True)
         SH
         chmod 755 /opt/toy/bin/toy
         cat /proc/sys/kernel/random/uuid >/opt/stamp
@@ -312,7 +316,7 @@ attach() {
 	mux new-session -d -x "$1" -y "$2" "PATH=$PATH \"$BAC\" run --name t; echo status=\$?; cat"
 }
 attach 90 25
-ok 'run shows the agent' wait_for 60 shows 'toy on /dev/pts/[0-9]* of 25 90'
+ok 'run shows the agent' wait_for 60 shows 'size 25 90'
 mux resize-window -x 70 -y 20
 ok 'the size follows' wait_for 20 shows 'size 20 70'
 mux send-keys 'abc' Enter
