@@ -337,30 +337,62 @@ void spec_ports(struct take *t, const struct yaml *y, void *into)
 
 /* ---- environment ---- */
 /* What a kit says of PATH comes in front of what is there; "${PATH}" says where that is. */
-static char *path_value(struct take *t, const struct yaml *y)
+static bool is_there(const char *p, size_t n)
+{
+	return (n == 5 && !memcmp(p, "$PATH", n)) || (n == 7 && !memcmp(p, "${PATH}", n));
+}
+
+/* A folder that every system has there. */
+static bool is_common(const char *p, size_t n)
 {
 	static const char *const common[] = { "/bin",      "/sbin",          "/usr/bin",
 					      "/usr/sbin", "/usr/local/bin", "/usr/local/sbin" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(common); i++)
+		if (strlen(common[i]) == n && !memcmp(common[i], p, n))
+			return true;
+	return false;
+}
+
+/* How often it says where; what is no folder is told. */
+static unsigned check_path(struct take *t, const struct yaml *y)
+{
+	const char *p = y->text;
+	unsigned times = 0;
+
+	for (;;) {
+		size_t n = strcspn(p, ":");
+
+		if (is_there(p, n))
+			times++;
+		else if (n && (*p != '/' || memchr(p, '$', n)))
+			TAKE_FAULT(t, y, "found '%.*s' in it, expected a path from the root",
+				   (int)MIN(n, 60U), p);
+		if (!p[n])
+			break;
+		p += n + 1;
+	}
+	if (times > 1)
+		TAKE_FAULT(t, y, "found '${PATH}' in it %u times, expected it once", times);
+	return times;
+}
+
+static char *path_value(struct take *t, const struct yaml *y)
+{
 	struct buf out = BUF_INIT(YAML_MAX);
-	bool there = strstr(y->text, "$PATH") || strstr(y->text, "${PATH}");
+	bool there = check_path(t, y) > 0;
 	const char *p = y->text;
 	char *text = NULL;
 	int r = 0;
 
 	while (r == 0) {
-		size_t n = strcspn(p, ":"), i = 0;
-		bool is_there =
-			(n == 5 && !memcmp(p, "$PATH", n)) || (n == 7 && !memcmp(p, "${PATH}", n));
+		size_t n = strcspn(p, ":");
 
-		while (!there && i < ARRAY_SIZE(common) &&
-		       (strlen(common[i]) != n || memcmp(common[i], p, n) != 0))
-			i++;
-		if (n && !is_there && *p != '/')
-			TAKE_FAULT(t, y, "found '%.*s' in it, expected a path from the root",
-				   (int)MIN(n, 60U), p);
-		if (n && (there || i == ARRAY_SIZE(common)))
-			r = buf_printf(&out, "%s%.*s", out.n ? ":" : "", is_there ? 7 : (int)n,
-				       is_there ? "${PATH}" : p);
+		if (is_there(p, n))
+			r = buf_printf(&out, "%s${PATH}", out.n ? ":" : "");
+		else if (n && (there || !is_common(p, n)))
+			r = buf_printf(&out, "%s%.*s", out.n ? ":" : "", (int)n, p);
 		if (!p[n])
 			break;
 		p += n + 1;
