@@ -213,7 +213,7 @@ if command -v docker-registry >/dev/null && command -v skopeo >/dev/null; then
 	docker-registry serve reg.yml >reg.log 2>&1 &
 	registry=$!
 	wait_for 20 curl -fs "http://127.0.0.1:$port/v2/"
-	for how in v2 v1 empty odd two link; do
+	for how in v2 v1 empty odd two link bomb many; do
 		python3 "$here/artifact.py" "http://127.0.0.1:$port" ns/kit "$how" k "$how" >"$how.digest"
 	done
 	reg=127.0.0.1:$port
@@ -228,6 +228,8 @@ if command -v docker-registry >/dev/null && command -v skopeo >/dev/null; then
 	refused 'what is no kit' "$reg/ns/kit:odd" "it is 'application/vnd.example.other', not a kit"
 	refused 'two layers' "$reg/ns/kit:two" 'a kit has one layer, and this has 2'
 	refused 'a link out in a layer' "$reg/ns/kit:link" 'leads out of the kit'
+	refused 'a layer that unpacks to too much' "$reg/ns/kit:bomb" 'more than 64 MiB'
+	refused 'or to too many files' "$reg/ns/kit:many" 'more than 8192 files'
 	refused 'a tag that is not there' "$reg/ns/kit:nope" 'cannot fetch it'
 	refused 'another namespace' "$reg/nsx/kit:v2" 'not in your allowlist'
 	pulled 'by digest' "$reg/ns/kit@$(cat v2.digest)"

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Kits as artifacts in a registry, pushed by hand.
 
-artifact.py URL REPOSITORY TAG DIRECTORY [v1|v2|empty|odd|two|link]
+artifact.py URL REPOSITORY TAG DIRECTORY [v1|v2|empty|odd|two|link|bomb|many]
 
 Pushes the kit in DIRECTORY and prints the digest of its manifest. v2: the specification is the configuration and one tar layer has home/agent and
-workspace; v1: one layer that is a ZIP; empty: no files, as an empty JSON layer; odd: of a type that is no kit's; two: two layers; link: a layer with a link out.
+workspace; v1: one layer that is a ZIP; empty: no files, as an empty JSON layer; odd: of a type that is no kit's; two: two layers; link: a layer with a link out; bomb, many: one that unpacks to
+70 MiB, or to 9,000 files.
 """
 import gzip
 import hashlib
@@ -45,6 +46,12 @@ def tar():
                     info = tarfile.TarInfo(f"{theirs}/{f.relative_to(top / ours)}")
                     info.size, info.mode, info.uid, info.gid = f.stat().st_size, 0o644, 1000, 1000
                     t.addfile(info, f.open("rb"))
+        if how == "bomb":
+            info = tarfile.TarInfo("home/agent/zeros")
+            info.size = 70 << 20
+            t.addfile(info, io.BytesIO(bytes(info.size)))
+        for i in range(9000 if how == "many" else 0):
+            t.addfile(tarfile.TarInfo(f"home/agent/{i}"))
         if how == "link":
             info = tarfile.TarInfo("home/agent/out")
             info.type, info.linkname = tarfile.SYMTYPE, "/etc/passwd"
