@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 
-from rig import END, Layer, entry, folder, hard, merge, symlink
+from rig import END, Layer, entry, hard, merge, pad, symlink
 
 keep = None
 if sys.argv[1] == "--keep":
@@ -258,6 +258,19 @@ def large():
     return i
 
 
+def huge():
+    """A file of more than 4 GiB, most of it a hole, and one behind it."""
+    i = Image()
+    i.begin()
+    size = 5 << 30
+    body = pad(b"1\n%d\n3\n" % (size - 3)) + b"end"
+    xs = [(b"GNU.sparse.major", b"1"), (b"GNU.sparse.minor", b"0"), (b"GNU.sparse.name", b"huge"), (b"GNU.sparse.realsize", b"%d" % size)]
+    i.data.append(entry(b"GNUSparseFile.0/huge", body, xs=xs))
+    i.add(b"small", "file", b"behind it")
+    i.end()
+    return i
+
+
 # ---- runs ----
 
 rows = failed = 0
@@ -322,12 +335,43 @@ def try_one(name, image):
         shutil.rmtree(work)
 
 
+def try_huge():
+    """Its blob is a hole on the disk, too, so the disk is put together in the kernel, not copied."""
+    work = tempfile.mkdtemp(prefix="bac-mount-")
+    os.mkdir(work + "/mnt")
+    try:
+        layer = Layer(program, work, huge().layers[0])
+        run = merge(program, [layer.tree], work + "/meta")
+        row(layer.good and run.returncode == 0, "a file of 5 GiB", layer.message + str(run.stderr))
+        row(os.stat(layer.blob).st_blocks * 512 < 1 << 20, "its hole takes no room")
+        meta = os.path.getsize(work + "/meta")
+        with open(work + "/disk", "wb") as out, open(work + "/meta", "rb") as m, open(layer.blob, "rb") as b:
+            out.write(m.read())
+            out.truncate(meta + os.path.getsize(layer.blob))
+            for at in (5 << 30) - 4096, 5 << 30:
+                b.seek(at)
+                out.seek(meta + at)
+                out.write(b.read(4096))
+        subprocess.run(["mount", "-t", "erofs", "-o", "loop,ro", work + "/disk", work + "/mnt"], check=True)
+        try:
+            with open(work + "/mnt/huge", "rb") as f, open(work + "/mnt/small", "rb") as small:
+                f.seek(-5, os.SEEK_END)
+                got = os.path.getsize(work + "/mnt/huge"), f.read(), small.read()
+        finally:
+            subprocess.run(["umount", work + "/mnt"], check=True)
+        row(got == (5 << 30, b"\0\0end", b"behind it"), "it is read to its end, and what lies behind it", got)
+    finally:
+        shutil.rmtree(work)
+
+
 def main():
     random.seed(seed)
     try_one("plain", plain())
     for n in range(12):
         try_one(f"wild {n}", wild(random.Random(seed * 1000 + n), 4, 60))
     try_one("large", large())
+    if not keep:
+        try_huge()
     print(f"1..{rows}")
     return 1 if failed else 0
 
