@@ -3,6 +3,7 @@
 #include <iconv.h>
 #include <sys/mman.h>
 
+#include "config.h"
 #include "layer/hash.h"
 #include "seal/seal.h"
 
@@ -44,7 +45,8 @@ int layer_seal(void)
 	const struct seal_list l = { .permits = permits,
 				     .n_permits = ARRAY_SIZE(permits),
 				     .refused = refused,
-				     .n_refused = ARRAY_SIZE(refused),
+				     /* a sanitizer looks at itself in /proc at the end */
+				     .n_refused = BAC_SANITIZED ? 0 : ARRAY_SIZE(refused),
 				     .error = EACCES };
 	int r = hash_prepare();
 
