@@ -165,7 +165,7 @@ static void skeleton(const struct contract *c)
 	while (d && left-- && (de = readdir(d))) {
 		_free_ char *text = NULL;
 		char to[320];
-		size_t n;
+		size_t n = 0;
 
 		if (strlen(de->d_name) > 64 ||
 		    read_below(dir, de->d_name, SMALL_MAX, &text, &n) < 0)
@@ -198,7 +198,7 @@ static void sudo(const struct contract *c)
 	(void)mkdirat(c->root, "etc/sudoers.d", 0750);
 	put(c, "etc/sudoers.d/agent", 0440, sudoers, sizeof(sudoers) - 1);
 	r = read_below(c->root, "etc/sudoers", SMALL_MAX, &text, &n);
-	if (r < 0 || strstr(text, "includedir /etc/sudoers.d"))
+	if (r < 0 || !text || strstr(text, "includedir /etc/sudoers.d"))
 		return;
 	r = buf_printf(&out, "%s%s#includedir /etc/sudoers.d\n", text,
 		       n && text[n - 1] == '\n' ? "" : "\n");
@@ -223,7 +223,7 @@ static void bash_files(const struct contract *c)
 				   sizeof(persistent) - 1);
 	if (is_there(c, "etc/profile.d"))
 		put(c, "etc/profile.d/sandbox-persistent.sh", 0644, bashrc, sizeof(bashrc) - 1);
-	if (read_below(c->root, file, SMALL_MAX, &text, &n) == 0 &&
+	if (read_below(c->root, file, SMALL_MAX, &text, &n) == 0 && text &&
 	    !strstr(text, "sandbox_persistent_read") && buf_printf(&out, "%s%s", text, bashrc) == 0)
 		change(c, file, 0644, &out);
 	buf_done(&out);

@@ -207,9 +207,9 @@ static size_t before(struct image_template *v, size_t n, int64_t cutoff)
 static int prune(struct ctx *c, const struct template_args *o, struct err *e)
 {
 	uint64_t had, left, layers;
-	struct image_template *v;
-	size_t n, old, i;
-	int64_t cutoff;
+	struct image_template *v = NULL;
+	size_t n = 0, old, i;
+	int64_t cutoff = 0;
 	int r = cutoff_parse(&o->filter, &cutoff, e);
 
 	if (r == 0)

@@ -195,7 +195,7 @@ static int source_text(const struct source *s, const char *name, const char *dig
 {
 	char hex[IMAGE_DIGEST_MAX + 1];
 	_free_ char *text = NULL;
-	struct span x;
+	struct span x = { .fd = -1 };
 	int r = source_find(s, name, &x);
 
 	if (r < 0)
@@ -247,7 +247,7 @@ static int take_layer(struct load *l, size_t i, size_t n, const char *name, cons
 	const struct image_progress progress = { say_counted, &c };
 	struct image_build b = *l->w.b;
 	struct image_layer done;
-	struct span x;
+	struct span x = { .fd = -1 };
 	int r = image_work_check(&l->w, e);
 
 	if (r < 0)
@@ -342,7 +342,7 @@ static int take_config(struct load *l, const char *name, const char *digest, str
 		       char got[IMAGE_DIGEST_MAX + 1], struct err *e)
 {
 	_free_ char *text = NULL;
-	size_t n;
+	size_t n = 0;
 	int r = source_text(&l->s, name, digest, &text, &n, got, e);
 
 	return r < 0 ? r : oci_config_parse(text, n, oci_arch(), ret, e);
@@ -394,7 +394,7 @@ static int load_docker(struct load *l, struct err *e)
 {
 	struct oci_docker *v = NULL;
 	_free_ char *text = NULL;
-	size_t n = 0, len, i;
+	size_t n = 0, len = 0, i;
 	int r = source_text(&l->s, "manifest.json", NULL, &text, &len, NULL, e);
 
 	if (r == 0)
@@ -453,12 +453,13 @@ static int layout_index(struct load *l, const char *text, size_t n, const char *
 			unsigned depth, struct err *e);
 
 /* An entry of an index. 0; 1: nothing for us. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most OCI_NESTED_MAX deep */
 static int layout_entry(struct load *l, const struct oci_desc *d, const char *name, unsigned depth,
 			struct err *e)
 {
 	_free_ char *text = NULL;
 	char blob[96];
-	size_t n;
+	size_t n = 0;
 	int r;
 
 	if (d->attestation || streq(d->os, "unknown"))
@@ -476,6 +477,7 @@ static int layout_entry(struct load *l, const struct oci_desc *d, const char *na
 }
 
 /* Inside an index that is one image for several machines: the first that is for us. */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int layout_one(struct load *l, const struct oci_index *x, const char *name, unsigned depth,
 		      struct err *e)
 {
@@ -501,6 +503,7 @@ static bool is_meant(const struct load *l, const struct oci_desc *d)
 }
 
 /* Several images in a layout. */
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int layout_all(struct load *l, const struct oci_index *x, struct err *e)
 {
 	size_t i, meant = 0;
@@ -518,6 +521,7 @@ static int layout_all(struct load *l, const struct oci_index *x, struct err *e)
 	return MIN(r, 0);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int layout_index(struct load *l, const char *text, size_t n, const char *name,
 			unsigned depth, struct err *e)
 {
@@ -537,7 +541,7 @@ static int layout_index(struct load *l, const char *text, size_t n, const char *
 static int load_oci(struct load *l, struct err *e)
 {
 	_free_ char *text = NULL;
-	size_t n;
+	size_t n = 0;
 	int r = source_text(&l->s, "index.json", NULL, &text, &n, NULL, e);
 
 	return r < 0 ? r : layout_index(l, text, n, "", 0, e);

@@ -189,7 +189,7 @@ static int desc_notes(const struct at *a, const json_t *o, struct oci_desc *d)
 static int desc_read(const struct at *a, const json_t *o, struct oci_desc *ret)
 {
 	struct oci_desc d = { 0 };
-	const char *type, *digest;
+	const char *type = "", *digest = "";
 	const json_t *size = json_object_get(o, "size");
 	int r;
 
@@ -372,7 +372,7 @@ static int check_layers(const struct at *a, const struct oci_manifest *m)
 	size_t i;
 
 	for (i = 0; i < m->n; i++) {
-		const char *type = m->layers[i].type;
+		const char *type = m->layers[i].type ? m->layers[i].type : "";
 
 		if (strstr(type, "foreign") || strstr(type, "nondistributable"))
 			return err_set(a->e, -EINVAL,
@@ -486,7 +486,7 @@ static int check_env(const struct at *a, char **env)
 
 static int read_inner(const struct at *a, const json_t *o, struct image_config *c)
 {
-	const char *user, *dir;
+	const char *user = "", *dir = "";
 	int r = 0;
 
 	if (o && !json_is_null(o) && !json_is_object(o))
@@ -535,7 +535,7 @@ static int read_diffs(const struct at *a, const json_t *j, struct oci_config *c)
 
 static int config_read(const struct at *a, const json_t *j, const char *arch, struct oci_config *c)
 {
-	const char *os, *machine;
+	const char *os = "", *machine = "";
 	int r = json_is_object(j) ? 0 : bad(a, "it is not an object");
 
 	if (r == 0)
@@ -599,7 +599,7 @@ static bool is_member(const char *s)
 
 static int docker_read(const struct at *a, const json_t *o, struct oci_docker *d)
 {
-	const char *config;
+	const char *config = "";
 	size_t i;
 	int r = json_is_object(o) ? 0 : bad(a, "an image is not an object");
 
@@ -613,7 +613,7 @@ static int docker_read(const struct at *a, const json_t *o, struct oci_docker *d
 		r = list_of(a, o, "RepoTags", OCI_TAGS_MAX, &d->tags);
 	if (r == 0)
 		r = list_of(a, o, "Layers", OCI_LAYERS_MAX, &d->layers);
-	if (r == 0 && !d->layers[0])
+	if (r == 0 && (!d->layers || !d->layers[0]))
 		r = bad(a, "Layers is empty");
 	for (i = 0; r == 0 && d->layers[i]; i++)
 		if (!is_member(d->layers[i]))
