@@ -127,7 +127,7 @@ like 'build: the image has one authority more than its own, beside it' "$said" '
 ok 'build without BuildKit' inside 'DOCKER_BUILDKIT=0 docker build --no-cache -t classic child'
 like 'build without BuildKit: https' "$out" 'https \{"server": "h1"'
 # shellcheck disable=SC2016  # for that shell
-run inside 'docker create --name e child >/dev/null && docker export e | tar -t | grep -c bac; docker rm e >/dev/null; docker inspect -f "{{.Config.Env}}" child'
+run inside 'docker create --name out child >/dev/null && docker export out | tar -t | grep -c bac; docker rm out >/dev/null; docker inspect -f "{{.Config.Env}}" child'
 is 'nothing of it is in what was built' "$out" $'0\n[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin FROM_IMAGE=1 PIP_CERT=/own]'
 
 # ---- run
