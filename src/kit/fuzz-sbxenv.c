@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		struct kit_args args = { 0 };
 		struct sbxenv v;
 		struct err e = { 0 };
-		int r = kit_args_add(&args, "a=${{ env.args.a }}", &e);
+		int r = kit_args_add(&args, "a=$${ env.args.a }}", &e);
 
 		check(r == 0);
 		r = sbxenv_parse(files + first, 2 - first, "/q/r", &args, &v, &rep, &e);

@@ -131,7 +131,7 @@ agent() {
 		files='mkdir -p ~/.gemini && echo "{\"privacy\":{\"usageStatisticsEnabled\":false},\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\"general\":{\"enableAutoUpdate\":false}}" >~/.gemini/settings.json'
 		;;
 	opencode)
-		refused='registry.npmjs.org models.opencode.ai'
+		refused='[^ ]*[.]npmjs[.]org models.opencode.ai'
 		prompt=(run -m openai/gpt-5)
 		settings=(OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_AUTOUPDATE=1)
 		command=(opencode)
