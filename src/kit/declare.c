@@ -493,11 +493,11 @@ static void read_item(struct take *t, const struct item *m, const struct yaml *y
 		read_oauth(t, m, oauth);
 }
 
-void declare_read(struct take *t, const struct yaml *list, struct declarations *d)
+void declare_read(struct take *t, const struct yaml *list, struct declarations *ret)
 {
 	struct services known = { 0 };
 	struct pool *before = t->pool;
-	struct item m = { .d = d, .known = &known };
+	struct item m = { .d = ret, .known = &known };
 	struct err e;
 	size_t i;
 
@@ -513,16 +513,16 @@ void declare_read(struct take *t, const struct yaml *list, struct declarations *
 			   DECLARE_MAX);
 		return;
 	}
-	d->v = calloc(list->n + 1, sizeof(*d->v));
-	if (!d->v || services_load(&known, &e) < 0)
+	ret->v = calloc(list->n + 1, sizeof(*ret->v));
+	if (!ret->v || services_load(&known, &e) < 0)
 		before->failed = true;
-	t->pool = &d->pool;
+	t->pool = &ret->pool;
 	for (i = 0; !before->failed && i < list->n; i++) {
-		m.one = &d->v[d->n++];
+		m.one = &ret->v[ret->n++];
 		read_item(t, &m, &list->v[i]);
 	}
 	t->pool = before;
-	before->failed |= d->pool.failed;
+	before->failed |= ret->pool.failed;
 	services_done(&known);
 }
 

@@ -211,11 +211,15 @@ static int read_tree(struct take *t, struct yaml *tree, const struct args_text *
 	return t->pool->failed ? -ENOMEM : 0;
 }
 
-/* Declarations point into the tree. */
-static void keep_tree(struct kit *k, struct yaml *tree)
+/* Declarations point into the tree. 0 or -ENOMEM. */
+static int keep_tree(struct kit *k, struct yaml *tree)
 {
 	k->credentials.source = *tree;
 	*tree = (struct yaml) { 0 };
+	if (asprintf(&k->credentials.origin, "kit:%s", k->name ? k->name : "") >= 0)
+		return 0;
+	k->credentials.origin = NULL;
+	return -ENOMEM;
 }
 
 int kit_parse(const char *file, const char *text, size_t n, struct kit_args *args, struct kit *ret,
@@ -232,7 +236,8 @@ int kit_parse(const char *file, const char *text, size_t n, struct kit_args *arg
 	if (r == 0)
 		r = read_tree(&t, &tree, &refs, args);
 	args_text_done(&refs);
-	keep_tree(&k, &tree);
+	if (keep_tree(&k, &tree) < 0)
+		r = -ENOMEM;
 	if (r == -ENOMEM)
 		(void)err_set(e, r, "out of memory");
 	else

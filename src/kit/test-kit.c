@@ -444,6 +444,7 @@ static void tutorial(const char *path)
 	check(n > 0 && fclose(f) == 0);
 	check(kit_parse("spec.yaml", text, n, NULL, &k, &rep, &e) == 0);
 	check(!rep.n && !rep.n_warnings && k.n_vars == 3 && k.allow.n == 5 && k.entrypoint.n == 2);
+	check(streq(k.credentials.origin, "kit:pi"));
 	check(k.credentials.n == 1 && k.credentials.v[0].required && k.credentials.v[0].managed);
 	kit_done(&k);
 	free(text);
