@@ -293,6 +293,8 @@ static int step(struct walk *w, const char *name, size_t len, const char *rest, 
 {
 	struct node *n;
 
+	if (++w->t->steps > NODES_STEPS_MAX)
+		return err_set(e, -ELOOP, "the image's symbolic links lead too far about");
 	if (!len || (len == 1 && name[0] == '.'))
 		return 0;
 	if (len == 2 && name[0] == '.' && name[1] == '.') {

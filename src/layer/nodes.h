@@ -36,7 +36,13 @@ struct node {
 	char name[]; /* with a NUL */
 };
 
-enum { NODES_MAX = 4000000, NODES_DEPTH_MAX = 2048, NODES_LINKS_MAX = 40 };
+/* Steps: components gone through, by all walks together. An honest image of as many files as there may be takes a tenth. */
+enum {
+	NODES_MAX = 4000000,
+	NODES_DEPTH_MAX = 2048,
+	NODES_LINKS_MAX = 40,
+	NODES_STEPS_MAX = 500000000
+};
 
 struct chunk;
 struct nodes {
@@ -44,6 +50,7 @@ struct nodes {
 	struct node **table; /* mask + 1 */
 	size_t mask;
 	size_t n, made; /* names that are there; nodes that were made */
+	size_t steps;
 	uint64_t seed[2];
 	struct node *root;
 };
