@@ -284,6 +284,7 @@ static int explain(struct pull_talk *t, struct err *e)
 {
 	const struct image_ref *r = t->p->ref;
 	enum cause cause = cause_of(e->msg);
+	bool elsewhere = t->realm[0] && (cause == NO_HOST || cause == NOBODY_THERE);
 	char why[ERR_MSG_MAX], who[96];
 
 	switch (cause) {
@@ -307,8 +308,10 @@ static int explain(struct pull_talk *t, struct err *e)
 	default:
 		(void)snprintf(why, sizeof(why), "%s",
 			       plain_words[cause].text ? plain_words[cause].text : gist(e->msg));
-		return err_set(e, plain_words[cause].code, "registry %.100s%s: %.300s", r->domain,
-			       as_user(t, who), why);
+		return err_set(e, plain_words[cause].code, "registry %.100s%s: %s%.120s%s%.250s",
+			       r->domain, as_user(t, who),
+			       elsewhere ? "the host of its tokens (" : "",
+			       elsewhere ? t->realm : "", elsewhere ? "): " : "", why);
 	}
 }
 
@@ -339,7 +342,7 @@ int pull_ask(struct pull_talk *t, const char *const *args, struct buf *out, stru
 			buf_consume(out, out->n);
 		if (cause_of(e->msg) == NOT_HTTPS && !t->s.plain && image_ref_loopback(t->p->ref)) {
 			t->s.plain = true;
-		} else if (t->auth >= 0 && !t->shown && wants_password(e->msg)) {
+		} else if (t->auth >= 0 && !t->shown && (t->realm[0] || wants_password(e->msg))) {
 			r = check_realm(t, e);
 			if (r < 0)
 				return r;

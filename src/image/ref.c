@@ -113,15 +113,16 @@ static bool tag_ok(const char *s, size_t n)
 	return true;
 }
 
-/* The first component is a registry if it cannot be part of a path, as Docker has it. */
+/* The first component is a registry if it cannot be part of a path. (Docker also takes one with capital letters for one; it would
+ * have another meaning in small ones.) */
 static bool names_domain(const char *s, size_t n)
 {
 	size_t i;
 
-	if (n == strlen("localhost") && memcmp(s, "localhost", n) == 0)
+	if (n == strlen("localhost") && strncasecmp(s, "localhost", n) == 0)
 		return true;
 	for (i = 0; i < n; i++)
-		if (s[i] == '.' || s[i] == ':' || (s[i] >= 'A' && s[i] <= 'Z'))
+		if (s[i] == '.' || s[i] == ':')
 			return true;
 	return false;
 }
