@@ -308,11 +308,13 @@ if ! command -v tmux >/dev/null; then
 	exit 0
 fi
 cd ../w || exit 1
-mux() { tmux -L "bac-$$" "$@"; }
+terminals=0 # each has a server of its own: one that ends would take the next one with it
+mux() { tmux -L "bac-$$-$terminals" "$@"; }
 screen() { mux capture-pane -p | grep -v '^$'; }
 shows() { screen | grep -q "$1"; }
 attach() {
 	mux kill-server 2>/dev/null
+	terminals=$((terminals + 1))
 	mux new-session -d -x "$1" -y "$2" "PATH=$PATH \"$BAC\" run --name t; echo status=\$?; cat"
 }
 attach 90 25

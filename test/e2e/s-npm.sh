@@ -64,15 +64,18 @@ if ! command -v tmux >/dev/null; then
 fi
 mkdir -p work
 cd work || exit 1
-mux() { tmux -L "bac-$$" "$@"; }
+terminals=0 # each has a server of its own: one that ends would take the next one with it
+mux() { tmux -L "bac-$$-$terminals" "$@"; }
 screen() { mux capture-pane -p; }
 shows() { screen | grep -q "$1"; }
 attach() {
 	mux kill-server 2>/dev/null
+	terminals=$((terminals + 1))
 	mux new-session -d -x "$1" -y "$2" "\"$BAC\" run --name pi -m 3g --kit ../registry pi .; echo status=\$?; cat"
 }
 again() {
 	mux kill-server 2>/dev/null
+	terminals=$((terminals + 1))
 	mux new-session -d -x "$1" -y "$2" "\"$BAC\" run --name pi; echo status=\$?; cat"
 }
 attach 100 30
