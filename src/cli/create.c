@@ -502,19 +502,23 @@ static int run_create(void *opt, struct args *args, struct err *e)
 
 const struct cmd create_cmd = {
 	.name = "create",
-	.usage = "[OPTIONS] AGENT [PATH[:ro]...]",
+	.usage = "[OPTIONS] AGENT|KIT [PATH[:ro]...]",
 	.brief = "create a sandbox and start it",
-	.text = "AGENT is shell. Each PATH is a folder or file of the host that the sandbox sees "
-		"at "
-		"the same path;\n"
+	.text = "AGENT is claude, codex, copilot, cursor, docker-agent, droid, gemini, kiro, "
+		"opencode, "
+		"pi or shell, or\n"
+		"the reference of another kit: ./DIR, X.zip, git+https://..., oci://... (see bac "
+		"kit "
+		"--help).\n"
+		"Each PATH is a folder or file of the host that the sandbox sees at the same "
+		"path;\n"
 		"the first folder is its workspace, where commands start. PATH:ro cannot be "
-		"changed "
-		"from inside.\n"
+		"changed from inside.\n"
 		"Without a PATH it sees nothing of the host. The sandbox has a disk of its own "
 		"(setting\n"
 		"sandbox.disk.size) and stops by itself when nobody has used it for a while "
 		"(setting\n"
-		"sandbox.idleTimeout).",
+		"sandbox.idleTimeout). What a kit installs is kept for the next sandbox of it.",
 	.opts = create_opts,
 	.n_opts = ARRAY_SIZE(create_opts),
 	.min_args = 1,
@@ -750,20 +754,24 @@ static int run_run(void *opt, struct args *args, struct err *e)
 
 const struct cmd run_cmd = {
 	.name = "run",
-	.usage = "[OPTIONS] [AGENT] [PATH[:ro]...] [-- ARG...]",
+	.usage = "[OPTIONS] [AGENT|KIT] [PATH[:ro]...] [-- ARG...]",
 	.brief = "create a sandbox unless it is there, start it, and enter it",
-	.text = "AGENT is shell. Each PATH is a folder or file of the host that the sandbox sees "
-		"at "
-		"the same path;\n"
-		"the first is its workspace, where the agent starts; without one it is the current "
-		"folder. PATH:ro\n"
-		"cannot be changed from inside. Run again for the same workspace, it comes back to "
-		"the same\n"
-		"sandbox; --name chooses one by name. Arguments after -- are added to the agent's "
-		"command if the\n"
-		"first is an option, and take its place otherwise. Without AGENT, a sandbox of an "
-		"image runs the\n"
-		"image's own command, if it has one.",
+	.text = "AGENT is as for bac create (default: shell). Each PATH is a folder or file of the "
+		"host that the sandbox\n"
+		"sees at the same path; the first is its workspace, where the agent starts; "
+		"without "
+		"one it is the\n"
+		"current folder. PATH:ro cannot be changed from inside. Run again for the same "
+		"agent and workspace, it\n"
+		"comes back to the same sandbox; --name chooses one by name.\n\n"
+		"On a terminal the agent goes on when the terminal is closed or left (ctrl-\\), "
+		"and "
+		"run comes back to\n"
+		"it. Arguments after -- are added to the agent's command if the first is an "
+		"option, "
+		"and take the place\n"
+		"of its own arguments otherwise. Without AGENT, a sandbox of an image runs the "
+		"image's own command,\nif it has one.",
 	.opts = run_opts,
 	.n_opts = ARRAY_SIZE(run_opts),
 	.min_args = 0,
