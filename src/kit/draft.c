@@ -190,6 +190,22 @@ static void put_port(struct draft *d, const char *p, size_t n)
 	put(d, &d->ports, text);
 }
 
+/* A name with a dot: labels of 1 to 63, no '-' at their ends, the last one no number. */
+static bool is_host(const char *s)
+{
+	size_t labels = 0;
+
+	for (;; labels++) {
+		size_t n = strcspn(s, ".");
+
+		if (!n || n > 63 || s[0] == '-' || s[n - 1] == '-')
+			return false;
+		if (!s[n])
+			return labels > 0 && strspn(s, "0123456789-") < n;
+		s += n + 1;
+	}
+}
+
 /* The host of an URL that begins at p. */
 static void put_host(struct draft *d, const char *p, size_t n)
 {
@@ -210,11 +226,8 @@ static void put_host(struct draft *d, const char *p, size_t n)
 		len++;
 	}
 	host[len] = '\0';
-	if (len < 4 || !strchr(host, '.') || host[0] == '-' || host[0] == '.' ||
-	    host[len - 1] == '.' || host[len - 1] == '-' || strstr(host, "..") ||
-	    strspn(host, "0123456789.") == len || (len < n && p[len] == '@'))
-		return;
-	put(d, &d->hosts, host);
+	if (is_host(host) && !(len < n && p[len] == '@'))
+		put(d, &d->hosts, host);
 }
 
 /* ---- files ---- */
