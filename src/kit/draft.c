@@ -200,6 +200,8 @@ static bool is_host(const char *s)
 
 		if (!n || n > 63 || s[0] == '-' || s[n - 1] == '-')
 			return false;
+		if (n > 3 && s[2] == '-' && s[3] == '-') /* not of ASCII: not guessed at */
+			return false;
 		if (!s[n])
 			return labels > 0 && strspn(s, "0123456789-") < n;
 		s += n + 1;
@@ -226,7 +228,10 @@ static void put_host(struct draft *d, const char *p, size_t n)
 		len++;
 	}
 	host[len] = '\0';
-	if (is_host(host) && !(len < n && p[len] == '@'))
+	for (size_t i = len; i < n && !isspace((unsigned char)p[i]) && p[i] != '/'; i++)
+		if (p[i] == '@') /* it was a user's name */
+			return;
+	if (is_host(host))
 		put(d, &d->hosts, host);
 }
 

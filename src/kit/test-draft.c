@@ -52,7 +52,7 @@ static void project(void)
 		{ ".npmrc",
 		  "registry=https://npm.corp.example/\n//npm.corp.example/:_authToken=x\n" },
 		{ "requirements.txt",
-		  "--index-url https://me:pw@pypi.corp.example/simple\nflask\n" },
+		  "--index-url https://me.too:pw@pypi.corp.example/simple\nflask\n" },
 		{ "Dockerfile", "FROM x\nEXPOSE 80 53/udp\nRUN apt-get update && apt-get install "
 				"-y libpq-dev ./evil && x\n" },
 		{ "compose.yaml", "services:\n  web:\n    ports: [\"8080:81\", {target: 82}, "
@@ -78,7 +78,7 @@ static void project(void)
 	check(allows(&k, "pypi.") && allows(&k, "**.pythonhosted.org:443") &&
 	      allows(&k, "github.com:443"));
 	check(allows(&k, "deb.debian.org:80") && allows(&k, "registry-1.docker.io:443"));
-	check(!allows(&k, "evil.example:443") && !allows(&k, "me:443"));
+	check(!allows(&k, "evil.example:443") && !allows(&k, "me"));
 	check(k.n_ports == 6 && k.ports[0].container == 8123);
 	check(k.n_install == 2 &&
 	      strstr(k.install[0].argv[2], "python3-venv python3-pip libpq-dev jq"));
