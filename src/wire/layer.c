@@ -18,7 +18,7 @@ const char *layer_limits_text(char dst[LAYER_LIMITS_TEXT], const struct layer_li
 
 int layer_limits_parse(const char *s, struct layer_limits *ret)
 {
-	struct layer_limits l;
+	struct layer_limits l = { 0 };
 	uint64_t *const to[] = { &l.entries, &l.bytes, &l.file, &l.ratio };
 	char copy[LAYER_LIMITS_TEXT], *rest = NULL, *word;
 	size_t n = 0;
