@@ -3,18 +3,13 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-static EVP_MD *sha256;
-
 int hash_prepare(void)
 {
 	struct hash h = { 0 };
 	uint8_t none[HASH_SIZE];
 	int r;
 
-	if (!sha256) {
-		(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
-		sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
-	}
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 	r = hash_begin(&h);
 	if (r == 0)
 		hash_end(&h, none);
@@ -24,7 +19,7 @@ int hash_prepare(void)
 int hash_begin(struct hash *h)
 {
 	h->ctx = EVP_MD_CTX_new();
-	if (h->ctx && sha256 && EVP_DigestInit_ex(h->ctx, sha256, NULL) == 1)
+	if (h->ctx && EVP_DigestInit_ex(h->ctx, EVP_sha256(), NULL) == 1)
 		return 0;
 	hash_done(h);
 	return -ENOMEM;

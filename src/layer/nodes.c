@@ -180,14 +180,14 @@ struct node *nodes_add(struct nodes *t, struct node *dir, const char *name, size
 	return n;
 }
 
-void nodes_remove(struct nodes *t, struct node *node)
+void nodes_remove(struct nodes *t, struct node *node) /* NOLINT(misc-no-recursion) */
 {
 	struct node **at = slot(t, node->parent, node->name, node->len);
 	struct inode *dir = node->parent->inode;
 
-	/* no deeper than NODES_DEPTH_MAX */
+	/* no deeper than NODES_DEPTH_MAX: a recursion with an end */
 	while (node->inode->kind == LAYER_DIR && node->inode->first)
-		nodes_remove(t, node->inode->first); /* NOLINT(misc-no-recursion) */
+		nodes_remove(t, node->inode->first);
 	while (*at != node)
 		at = &(*at)->chain;
 	*at = node->chain;
@@ -371,12 +371,12 @@ int nodes_sort(struct inode *dir)
 
 	if (dir->n < 2)
 		return 0;
-	v = calloc(dir->n, sizeof(*v));
+	v = calloc(dir->n, sizeof(struct node *));
 	if (!v)
 		return -ENOMEM;
 	for (; n; n = n->next)
 		v[k++] = n;
-	qsort(v, k, sizeof(*v), by_name);
+	qsort(v, k, sizeof(struct node *), by_name);
 	for (size_t i = 0; i < k; i++) {
 		v[i]->prev = i ? v[i - 1] : NULL;
 		v[i]->next = i + 1 < k ? v[i + 1] : NULL;
