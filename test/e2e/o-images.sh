@@ -143,10 +143,12 @@ unlike "... and leaves no sandbox" "$out" scratch
 # ---- what is shared
 run bac template ls
 like "ls counts users" "$out" 'tiny:1 +[0-9a-f]{12} +[0-9.]+ [KM]iB +1 sandbox '
-fds() { for p in $(pgrep -u "$(id -u)" -f '^[^ ]*qemu-system'); do ls -l "/proc/$p/fd" 2>/dev/null; done; }
 if [ "$(id -u)" -eq 0 ]; then
-	[ "$(fds | grep -c "layers/.*/blob")" -ge 3 ] && pass "machines have the very files of the cache" || fail "machines have the very files of the cache" "$(fds)"
+	for p in $(pgrep -f '^[^ ]*qemu-system'); do stat -Lc '%d:%i' "/proc/$p/fd/"* 2>/dev/null; done | sort -u >fds
+	stat -Lc '%d:%i' "$XDG_CACHE_HOME"/bac/layers/*/blob | sort -u >files
+	[ "$(comm -12 fds files | wc -l)" -ge 3 ] && pass "machines have the very files of the cache" || fail "machines have the very files of the cache" "$(cat fds)"
 fi
+
 # ---- rm and prune
 fails "a template that a sandbox uses stays" bac template rm -f many
 like "... it is named" "$err" 'is used by 1 sandbox; remove first: bac rm many'
