@@ -5,6 +5,9 @@
 
 /* "FILE:3:5: FIELD: text"; without a file "line 3:5: ...". err_set() makes it fit for a terminal. */
 static void compose(struct err *e, const char *file, unsigned line, unsigned column,
+		    const char *path, const char *fmt, va_list ap) _printf_(6, 0);
+
+static void compose(struct err *e, const char *file, unsigned line, unsigned column,
 		    const char *path, const char *fmt, va_list ap)
 {
 	char text[ERR_MSG_MAX], where[32] = "";
