@@ -138,7 +138,7 @@ static void add_ports(struct composer *c, const struct kit *from)
 /* What one kit puts in front of PATH, in front of what the kits before it put there. */
 static char *path_over(struct composer *c, const char *new, const char *old)
 {
-	struct buf out = BUF_INIT(2 * YAML_MAX);
+	struct buf out = BUF_INIT((size_t)2 * YAML_MAX);
 	char *s = NULL;
 
 	if (kit_path(new, old, &out) == 0 && buf_str(&out))

@@ -17,48 +17,68 @@ static bool is_group(const char *p)
 	return *p == '<' && p[1] != '=' && p[1] != '!';
 }
 
+/* Behind a '\\'. */
+static const char *foreign_escape(char c)
+{
+	bool letter = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+	if (!c)
+		return "a '\\' at its end";
+	if (c == 'Q')
+		return "a sequence that begins with '\\' and is not taken here";
+	return letter && !strchr("dDwWsSbBaAfnrtvzxpPE", c)
+		       ? "a sequence that begins with '\\' and is not of RE2"
+		       : NULL;
+}
+
+/* At the beginning of a class or group. */
+static const char *foreign_open(const char *p)
+{
+	if (starts_with(p, "[[:<:]]") || starts_with(p, "[[:>:]]"))
+		return "a word's edge";
+	if (starts_with(p, "(*"))
+		return "a verb";
+	return starts_with(p, "(?") && !is_group(p + 2) ? "a group that is not of RE2" : NULL;
+}
+
+/* The last byte of a class that begins at p; or the text's. */
+static const char *skip_class(const char *p, const char **why)
+{
+	p += p[1] == '^' ? 2 : 1;
+	if (*p == ']')
+		p++;
+	for (; *p && *p != ']'; p++) {
+		if (*p == '\\')
+			*why = foreign_escape(*++p);
+		if (*why || !*p)
+			break;
+	}
+	return *p ? p : p - 1;
+}
+
 /* What PCRE2 has and RE2 has not; NULL: nothing. */
 static const char *foreign(const char *p)
 {
-	bool in_class = false, repeat = false;
+	const char *why = NULL;
+	bool repeat = false;
 
-	for (; *p; p++) {
+	for (; *p && !why; p++) {
 		bool was = repeat;
 
-		repeat = false;
+		repeat = strchr("*+?}", *p) && !was;
 		if (*p == '\\') {
-			p++;
-			if (!*p)
-				return "a '\\' at its end";
-			if (!strchr("dDwWsSbBaAfnrtvzxpPQE", *p) &&
-			    ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
-			     (*p >= 'A' && *p <= 'Z')))
-				return "a sequence that begins with '\\' and is not of RE2";
-			if (*p == 'Q')
-				return "a sequence that begins with '\\' and is not taken here";
-			continue;
+			why = foreign_escape(*++p);
+		} else if (*p == '[' || *p == '(') {
+			why = foreign_open(p);
+			if (!why && *p == '[')
+				p = skip_class(p, &why);
+		} else if (*p == '+' && was) {
+			why = "a possessive repeat";
 		}
-		if (in_class) {
-			in_class = *p != ']';
-			continue;
-		}
-		if (*p == '[') {
-			in_class = true;
-			p += p[1] == '^' ? 1 : 0;
-			p += p[1] == ']' ? 1 : 0;
-			if (strstr(p, "[[:<:]]") == p || strstr(p, "[[:>:]]") == p)
-				return "a word's edge";
-		} else if (*p == '(' && p[1] == '*') {
-			return "a verb";
-		} else if (*p == '(' && p[1] == '?' && !is_group(p + 2)) {
-			return "a group that is not of RE2";
-		} else if (strchr("*+?}", *p)) {
-			if (was && *p == '+')
-				return "a possessive repeat";
-			repeat = !was;
-		}
+		if (!*p)
+			break;
 	}
-	return NULL;
+	return why;
 }
 
 static int compile(const char *pattern, pcre2_code **ret, struct err *e)

@@ -23,7 +23,7 @@ static void security(struct take *t, const struct yaml *y, void *into)
 	take_map(t, y, f, ARRAY_SIZE(f), into);
 }
 
-static void requires(struct take *t, const struct yaml *y, void *into)
+static void affinity(struct take *t, const struct yaml *y, void *into)
 {
 	static const struct take_field f[] = { { "agent", take_text,
 						 offsetof(struct kit, requires_agent) } };
@@ -164,7 +164,7 @@ static void read_all(struct take *t, const struct yaml *tree)
 
 	read_extends(t, tree);
 	if (y)
-	requires(t, y, t->kit);
+		affinity(t, y, t->kit);
 	take_map(t, tree, fields, ARRAY_SIZE(fields), t->kit);
 	if (t->kit->kind == KIT_SANDBOX && !take_get(tree, "sandbox") && !t->kit->extends)
 		take_missing(t, tree, "sandbox",
