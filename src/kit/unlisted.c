@@ -47,7 +47,7 @@ static bool sample(const char *resource, struct host *ret, uint16_t *ret_port)
 	for (; all && n < sizeof(name) - 1; resource++, all--) {
 		if (*resource == '*' && n && name[n - 1] == 'x')
 			continue;
-		name[n++] = *resource == '*' ? 'x' : *resource;
+		name[n++] = (char)(*resource == '*' ? 'x' : *resource);
 	}
 	*ret_port = 443;
 	if (port && port[1] >= '0' && port[1] <= '9')
