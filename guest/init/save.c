@@ -380,6 +380,7 @@ static bool is_hollow(const struct save *s)
 
 static int save_dir(struct save *s, int dir);
 
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a path of PATH_LONGEST bytes */
 static int save_one(struct save *s, int dir, const char *name)
 {
 	_close_ int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), sub = -1;
@@ -406,6 +407,7 @@ static int save_one(struct save *s, int dir, const char *name)
 }
 
 /* What is in it; s->path is its own. */
+/* NOLINTNEXTLINE(misc-no-recursion): likewise */
 static int save_dir(struct save *s, int dir)
 {
 	struct names l = { 0 };

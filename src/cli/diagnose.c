@@ -83,6 +83,7 @@ static void check_programs(struct report *r)
 		{ "mkfs.ext4", BAD, "to make a sandbox's disk" },
 		{ "mmdebstrap", WARN, "for 'bac template build'" },
 		{ "mkfs.erofs", WARN, "for 'bac template build'" },
+		{ "skopeo", WARN, "for 'bac template pull'" },
 	};
 	struct err e = { 0 };
 	size_t i;

@@ -12,7 +12,7 @@
 #include "image/oci.h"
 #include "io/fd.h"
 
-enum { BLOCK = 512, READ_SIZE = 256 * 1024, TIME_MAX = 40, LARGE_SHIFT = 33 };
+enum { BLOCK = 512, READ_SIZE = 256 * 1024, TIME_MAX = 40, LARGE_SHIFT = 33, ID_MAX = 07777777 };
 
 #define OCI "application/vnd.oci.image."
 
@@ -83,16 +83,16 @@ static void octal(char *dst, size_t width, uint64_t v)
 		dst[--width] = (char)('0' + (v & 7));
 }
 
-static void header(char h[BLOCK], const char *name, uint64_t size)
+static void header(char h[BLOCK], const char *name, uint64_t size, char type)
 {
 	unsigned sum = 0;
 	size_t i;
 
 	memset(h, 0, BLOCK);
 	(void)snprintf(h, 100, "%s", name);
-	octal(h + 100, 8, 0644);
-	octal(h + 108, 8, 0);
-	octal(h + 116, 8, 0);
+	octal(h + 100, 8, type == '5' ? 0755 : 0644);
+	octal(h + 108, 8, geteuid() > ID_MAX ? 0 : geteuid());
+	octal(h + 116, 8, getegid() > ID_MAX ? 0 : getegid());
 	octal(h + 124, 12, size);
 	if (size >> LARGE_SHIFT) {
 		h[124] = (char)0x80;
@@ -100,7 +100,7 @@ static void header(char h[BLOCK], const char *name, uint64_t size)
 			h[128 + i] = (char)(size >> (56 - 8 * i));
 	}
 	octal(h + 136, 12, 0);
-	h[156] = '0';
+	h[156] = type;
 	memcpy(h + 257, "ustar\00000", 8);
 	memset(h + 148, ' ', 8);
 	for (i = 0; i < BLOCK; i++)
@@ -142,7 +142,7 @@ static int add(struct bundle *b, const char *name, const char *text)
 	char h[BLOCK];
 	int r;
 
-	header(h, name, n);
+	header(h, name, n, '0');
 	r = put_at(b->fd, b->at, h, sizeof(h));
 	if (r == 0)
 		r = put_at(b->fd, b->at + BLOCK, text, n);
@@ -263,8 +263,14 @@ static int finish(struct bundle *b, const struct image_bundle *w)
 	if (r < 0)
 		return r;
 	(void)snprintf(name, sizeof(name), "blobs/sha256/%s", b->layer.hex);
-	header(h, name, b->layer.size);
+	header(h, "blobs/", 0, '5');
 	r = put_at(b->fd, 0, h, sizeof(h));
+	header(h, "blobs/sha256/", 0, '5');
+	if (r == 0)
+		r = put_at(b->fd, BLOCK, h, sizeof(h));
+	header(h, name, b->layer.size, '0');
+	if (r == 0)
+		r = put_at(b->fd, 2UL * BLOCK, h, sizeof(h));
 	b->at = IMAGE_BUNDLE_LAYER_AT + b->layer.size;
 	if (r == 0)
 		r = pad(b);

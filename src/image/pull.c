@@ -76,14 +76,15 @@ static void blob_path(char dst[BLOB_PATH_MAX], const char *digest)
 
 /* ---- sweeping ---- */
 
-/* Is it old enough, and does nobody work in it? */
-static bool is_left(int dir, const char *name, unsigned age_s)
+/* If it is old enough, and nobody works in it. Locked until it is gone: who waits for the lock looks again (take_stage()). */
+static void sweep_one(int dir, const char *name, unsigned age_s)
 {
 	_close_ int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + (time_t)age_s <= time(NULL) &&
-	       flock(fd, LOCK_EX | LOCK_NB) == 0;
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + (time_t)age_s <= time(NULL) &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		(void)dirs_remove(dir, name);
 }
 
 void image_pull_sweep(const char *cache, unsigned age_s)
@@ -103,9 +104,8 @@ void image_pull_sweep(const char *cache, unsigned age_s)
 	while ((de = readdir(d))) {
 		bool tmp = starts_with(de->d_name, ".tmp-");
 
-		if ((tmp || de->d_name[0] != '.') &&
-		    is_left(dir, de->d_name, tmp ? TMP_AGE_S : age_s))
-			(void)dirs_remove(dir, de->d_name);
+		if (tmp || de->d_name[0] != '.')
+			sweep_one(dir, de->d_name, tmp ? TMP_AGE_S : age_s);
 	}
 	(void)closedir(d);
 }

@@ -169,7 +169,8 @@ static int fill(struct image_ref *r, const struct parts *p, struct err *e)
 
 	(void)snprintf(r->domain, sizeof(r->domain), "%.*s", (int)p->n_domain, p->domain);
 	for (char *c = r->domain; *c; c++)
-		*c |= (char)(*c >= 'A' && *c <= 'Z' ? 0x20 : 0);
+		if (*c >= 'A' && *c <= 'Z')
+			*c = (char)(*c - 'A' + 'a');
 	if (is_docker(r->domain))
 		(void)snprintf(r->domain, sizeof(r->domain), "docker.io");
 	lib = streq(r->domain, "docker.io") && !memchr(p->path, '/', p->n_path) ? "library/" : "";

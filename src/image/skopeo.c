@@ -31,7 +31,7 @@ static bool message(const char *line, char *dst, size_t max)
 	for (; *p && n < max - 1 && *p != (quoted ? '"' : ' '); p++) {
 		if (quoted && *p == '\\' && p[1]) {
 			p++;
-			dst[n++] = strchr("nrt", *p) ? ' ' : *p;
+			dst[n++] = (char)(strchr("nrt", *p) ? ' ' : *p);
 		} else {
 			dst[n++] = *p;
 		}
