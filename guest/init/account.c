@@ -29,7 +29,7 @@ static bool next(const char **p, size_t *n, struct line *ret)
 /* Field i (from 0); its length is -1 if there is none. */
 static struct line field(const struct line *l, unsigned i)
 {
-	const char *at = l->p, *end = l->p + l->n;
+	const char *at = l->p, *end = l->p + l->n, *next;
 	struct line none = { NULL, 0 };
 
 	for (; i; i--) {
@@ -39,8 +39,8 @@ static struct line field(const struct line *l, unsigned i)
 		at++;
 	}
 	none.p = at;
-	end = memchr(at, ':', (size_t)(end - at)) ?: end;
-	none.n = (size_t)(end - at);
+	next = memchr(at, ':', (size_t)(end - at));
+	none.n = (size_t)((next ? next : end) - at);
 	return none;
 }
 

@@ -106,7 +106,7 @@ static int start_log(void)
 /* Whoever writes the log holds a lock on it: what was said last may be on the way. */
 static void wait_log(int fd)
 {
-	struct timespec ts = { .tv_nsec = 10 * 1000 * 1000 };
+	struct timespec ts = { .tv_nsec = 10L * 1000 * 1000 };
 	int i;
 
 	for (i = 0; i < LOG_WAITS && flock(fd, LOCK_EX | LOCK_NB) < 0; i++)

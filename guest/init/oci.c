@@ -228,8 +228,9 @@ static int new_container(char **args, const char *pem)
 	if (len < 0 || (size_t)len >= sizeof(config) || !mark_of(last(args), mark))
 		return -EINVAL;
 	r = fd_read_file(AT_FDCWD, config, SPEC_MAX, &spec_text, &n);
-	if (r == 0)
-		r = spec_read(&s, SPEC_CONTAINER, spec_text, n, trust_names, trust_n_names, WHERE);
+	if (r < 0)
+		return r;
+	r = spec_read(&s, SPEC_CONTAINER, spec_text, n, trust_names, trust_n_names, WHERE);
 	if (r < 0 || !s.dev || s.taken || !s.mounts.there)
 		return r;
 	root_of(bundle, s.root, root);

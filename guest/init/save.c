@@ -66,14 +66,20 @@ static int fail(struct save *s, int r, const char *what)
 
 /* ---- shares ---- */
 
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
 /* \040 and the like, in place. */
 static void unescape(char *s)
 {
 	char *to = s;
 
 	for (; *s; to++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] && s[3]) {
-			*to = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && is_octal(s[2]) &&
+		    is_octal(s[3])) {
+			*to = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
 			s += 4;
 		} else {
 			*to = *s++;

@@ -20,12 +20,30 @@ static bool fail(struct in *in)
 	return false;
 }
 
+/* The byte that is here; NUL at the end. */
+static char here(const struct in *in)
+{
+	if (in->at < in->n)
+		return in->p[in->at];
+	return '\0';
+}
+
+/* It, and on to the one behind it. */
+static char take(struct in *in)
+{
+	char c = here(in);
+
+	if (in->at < in->n)
+		in->at++;
+	return c;
+}
+
 /* The next byte that is no space; NUL at the end. */
 static char peek(struct in *in)
 {
-	while (in->at < in->n && in->p[in->at] && strchr(" \t\r\n", in->p[in->at]))
+	while (here(in) && strchr(" \t\r\n", here(in)))
 		in->at++;
-	return in->at < in->n ? in->p[in->at] : '\0';
+	return here(in);
 }
 
 static bool eat(struct in *in, char c)
@@ -82,7 +100,7 @@ static size_t utf8(char dst[3], uint32_t v)
 static size_t escape(struct in *in, char dst[3])
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-	char c = in->at < in->n ? in->p[in->at++] : '\0';
+	char c = take(in);
 	const char *f = c ? strchr(from, c) : NULL;
 	uint32_t v;
 
@@ -107,7 +125,7 @@ static bool string(struct in *in, char *dst, size_t max, bool *ret_fits)
 	if (!eat(in, '"'))
 		return fail(in);
 	for (;;) {
-		char c = in->at < in->n ? in->p[in->at++] : '\0', out[3] = { c };
+		char c = take(in), out[3] = { c };
 		size_t len = 1;
 
 		if (c == '"')
@@ -179,6 +197,7 @@ static bool word(struct in *in)
 	return in->at > from || fail(in);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most SPEC_DEPTH deep */
 static bool object(struct in *in)
 {
 	char name[WORD_MAX];
@@ -192,6 +211,7 @@ static bool object(struct in *in)
 	return !in->bad;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static bool array(struct in *in)
 {
 	size_t n;
@@ -204,6 +224,7 @@ static bool array(struct in *in)
 	return !in->bad;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static bool value(struct in *in)
 {
 	char text[WORD_MAX];
