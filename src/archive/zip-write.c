@@ -1,4 +1,5 @@
 /* Writing ZIP archives. */
+#define ZLIB_CONST
 #include <zlib.h>
 
 #include "archive/zip.h"
@@ -29,7 +30,7 @@ static uint8_t *put(uint8_t *p, uint32_t v, unsigned bytes)
 }
 
 /* What stands in both headers: flags, method, time, date, checksum, sizes, lengths of name and extra. */
-static uint8_t *put_common(uint8_t *p, const struct zip_entry *f)
+static uint8_t *put_common(uint8_t *p, const char *name, const struct zip_entry *f)
 {
 	p = put(p, VERSION, 2);
 	p = put(p, FLAG_UTF8, 2);
@@ -39,20 +40,20 @@ static uint8_t *put_common(uint8_t *p, const struct zip_entry *f)
 	p = put(p, f->crc, 4);
 	p = put(p, f->packed, 4);
 	p = put(p, f->size, 4);
-	p = put(p, (uint32_t)strlen(f->name), 2);
+	p = put(p, (uint32_t)strlen(name), 2);
 	return put(p, 0, 2);
 }
 
-static int add_headers(struct zip_out *z, const struct zip_entry *f)
+static int add_headers(struct zip_out *z, const char *name, const struct zip_entry *f)
 {
 	uint8_t local[30], central[46], *p;
 	int r;
 
 	p = put(local, 0x04034b50, 4);
-	(void)put_common(p, f);
+	(void)put_common(p, name, f);
 	p = put(central, 0x02014b50, 4);
 	p = put(p, MADE_BY, 2);
-	p = put_common(p, f);
+	p = put_common(p, name, f);
 	p = put(p, 0, 2); /* comment */
 	p = put(p, 0, 2); /* disk */
 	p = put(p, 0, 2); /* internal attributes */
@@ -60,21 +61,20 @@ static int add_headers(struct zip_out *z, const struct zip_entry *f)
 	(void)put(p, f->local, 4);
 	r = buf_add(z->out, local, sizeof(local));
 	if (r == 0)
-		r = buf_add(z->out, f->name, strlen(f->name));
+		r = buf_add(z->out, name, strlen(name));
 	if (r == 0)
 		r = buf_add(&z->central, central, sizeof(central));
-	return r == 0 ? buf_add(&z->central, f->name, strlen(f->name)) : r;
+	return r == 0 ? buf_add(&z->central, name, strlen(name)) : r;
 }
 
 /* Packed into dst of n bytes: how many, or 0 if it is not smaller. */
 static size_t pack(const void *p, size_t n, uint8_t *dst)
 {
-	z_stream s = { .next_in = (Bytef *)(uintptr_t)p,
-		       .avail_in = (uInt)n,
-		       .next_out = dst,
-		       .avail_out = (uInt)n };
+	z_stream s = { .next_in = p, .avail_in = (uInt)n };
 	int r;
 
+	s.next_out = dst;
+	s.avail_out = (uInt)n;
 	if (!n || deflateInit2(&s, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY) != Z_OK)
 		return 0;
 	r = deflate(&s, Z_FINISH);
@@ -86,10 +86,7 @@ int zip_out_add(struct zip_out *z, const char *name, const void *p, size_t n, bo
 		struct err *e)
 {
 	_free_ uint8_t *packed = n <= ZIP_BYTES_MAX ? malloc(n + 1) : NULL;
-	struct zip_entry f = { .name = (char *)(uintptr_t)name,
-			       .exec = exec,
-			       .size = (uint32_t)n,
-			       .local = (uint32_t)z->out->n };
+	struct zip_entry f = { .exec = exec, .size = (uint32_t)n, .local = (uint32_t)z->out->n };
 	int r;
 
 	if (!packed || z->n == ZIP_ENTRIES_MAX || strlen(name) > ZIP_NAME_MAX)
@@ -99,7 +96,7 @@ int zip_out_add(struct zip_out *z, const char *name, const void *p, size_t n, bo
 	f.deflate = f.packed != 0;
 	if (!f.deflate)
 		f.packed = f.size;
-	r = add_headers(z, &f);
+	r = add_headers(z, name, &f);
 	if (r == 0)
 		r = buf_add(z->out, f.deflate ? packed : p, f.packed);
 	z->n++;

@@ -7,6 +7,7 @@
 #include "archive/zip.h"
 
 #include <sys/stat.h>
+#define ZLIB_CONST
 #include <zlib.h>
 
 #include "base/rdwr.h"
@@ -183,8 +184,9 @@ static int check_local(const struct zip *z, const struct end *end, struct zip_en
 	n_extra = le16(&r);
 	name = rd_take(&r, n_name);
 	(void)rd_take(&r, n_extra);
-	if (r.bad || n_name != strlen(f->name) + f->dir || memcmp(name, f->name, strlen(f->name)) ||
-	    way != method || ((own ^ flags) & (FLAGS_REFUSED | FLAG_BEHIND)))
+	if (r.bad || n_name != strlen(f->name) + f->dir ||
+	    memcmp(name, f->name, strlen(f->name)) != 0 || way != method ||
+	    ((own ^ flags) & (FLAGS_REFUSED | FLAG_BEHIND)))
 		return damaged(e);
 	if (!(flags & FLAG_BEHIND) && (crc != f->crc || packed != f->packed || size != f->size))
 		return damaged(e);
@@ -326,13 +328,12 @@ int zip_read(const void *p, size_t n, struct zip *ret, struct err *e)
 /* All of the packed bytes make exactly f->size. */
 static int inflate_to(const struct zip *z, const struct zip_entry *f, uint8_t *dst)
 {
-	uint8_t none;
-	z_stream s = { .next_in = (Bytef *)(uintptr_t)(z->p + f->data),
-		       .avail_in = f->packed,
-		       .next_out = f->size ? dst : &none,
-		       .avail_out = f->size };
+	uint8_t none = 0;
+	z_stream s = { .next_in = z->p + f->data, .avail_in = f->packed };
 	int r;
 
+	s.next_out = f->size ? dst : &none;
+	s.avail_out = f->size;
 	if (inflateInit2(&s, -MAX_WBITS) != Z_OK)
 		return -ENOMEM;
 	r = inflate(&s, Z_FINISH);
