@@ -195,15 +195,15 @@ static json_t *nested(const struct batch_run *r)
 
 static void add(const struct batch *b, const struct batch_run *r, struct words *w)
 {
-	json_t *list = nested(r), *one;
-	size_t i;
+	json_t *list = nested(r);
 
 	git(b, r, w);
 	word(w, "add");
 	word(w, "--all");
 	word(w, "--");
 	word(w, ".");
-	json_array_foreach(list, i, one) word(w, ":(exclude,literal)%s", json_string_value(one));
+	for (size_t i = 0; i < json_array_size(list); i++)
+		word(w, ":(exclude,literal)%s", json_string_value(json_array_get(list, i)));
 	json_decref(list);
 }
 
@@ -281,8 +281,6 @@ static int open_out(const struct batch_run *r, const char *name, int flags, stru
 	return fd < 0 ? err_errno(e, -errno, "cannot write %s", path) : fd;
 }
 
-extern char **environ;
-
 /* Our environment, and git's own places. */
 static const char **environment(const struct batch_run *r, struct words *w, const char *base)
 {
@@ -354,8 +352,9 @@ static void note_number(struct batch_run *r, const char *key, uint64_t n)
 static void note_seconds(struct batch_run *r, const char *key, uint64_t ns)
 {
 	json_t *all = json_object_get(r->result, "seconds");
+	const uint64_t ms = ns / 1000000; /* no finer than that */
 
-	(void)json_object_set_new(all, key, json_real((double)(ns / 1000000) / 1000));
+	(void)json_object_set_new(all, key, json_real((double)ms / 1000));
 }
 
 /* The last line of a file, for people. */

@@ -38,9 +38,9 @@ static int try_sparse(int fd, const char *path, struct err *e)
 	return 0;
 }
 
-/* size bytes at offset of the file; both are multiples of 1 MiB. per_inode: bytes for which there is one inode; images are many small files. */
+/* That many bytes at offset of the file; both are multiples of 1 MiB. per_inode: bytes for which there is one inode; images are many small files. */
 static int mkfs(const char *path, const char *label, const char *per_inode, uint64_t offset,
-		uint64_t size, struct err *e)
+		uint64_t bytes, struct err *e)
 {
 	char options[160], blocks[32];
 	const char *const argv[] = { "mkfs.ext4",
@@ -70,7 +70,7 @@ static int mkfs(const char *path, const char *label, const char *per_inode, uint
 		options, sizeof(options),
 		"lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=0:0,offset=%llu",
 		(unsigned long long)offset);
-	(void)snprintf(blocks, sizeof(blocks), "%lluM", (unsigned long long)(size >> 20));
+	(void)snprintf(blocks, sizeof(blocks), "%lluM", (unsigned long long)(bytes >> 20));
 	r = sys_run(&c, e);
 	return r == 0 ? 0 : err_ctx(e, "cannot make the disk");
 }

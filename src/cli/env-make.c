@@ -88,7 +88,7 @@ int env_become(struct env_words *w, struct err *e)
 	if (!prog || w->failed || !w->n)
 		return err_errno(e, -ENOMEM, "cannot go on");
 	w->v[0] = prog;
-	(void)execv(prog, (char **)(uintptr_t)w->v);
+	(void)execv(prog, (char *const *)w->v);
 	return err_errno(e, -errno, "cannot run %s; install bac again", prog);
 }
 

@@ -16,7 +16,7 @@ static int unpack(int fd, const char *how, const char *raw, struct err *e)
 	static const char *const env[] = { "LC_ALL=C.UTF-8", NULL };
 	struct tree_recv_opts o = { .content = true,
 				    .max_bytes = KIT_TREE_BYTES_MAX,
-				    .max_entries = 2 * KIT_TREE_ENTRIES_MAX };
+				    .max_entries = 2UL * KIT_TREE_ENTRIES_MAX };
 	_close_ int in = -1, out = -1, pidfd = -1;
 	int p[2], status = 0, r;
 	pid_t pid;

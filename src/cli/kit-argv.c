@@ -11,7 +11,7 @@ const char **kit_argv(const struct kit *kit, bool tty, const char *const *extra,
 {
 	static const char *const shell[] = { "bash", "-l" };
 	const char *const *tail = shell;
-	size_t n_tail = 2, n_entry = kit ? kit->entrypoint.n : 0, n = 0;
+	size_t n_tail = ARRAY_SIZE(shell), n_entry = kit ? kit->entrypoint.n : 0, n = 0;
 	const char **argv;
 
 	if (kit && (kit->has_command || kit->has_interactive || n_entry)) {
@@ -21,17 +21,15 @@ const char **kit_argv(const struct kit *kit, bool tty, const char *const *extra,
 		tail = (const char *const *)t->v;
 		n_tail = t->n;
 	}
-	argv = calloc(n_entry + n_tail + n_extra + 1, sizeof(*argv));
+	argv = calloc(n_entry + MAX(n_tail, ARRAY_SIZE(shell)) + n_extra + 1, sizeof(*argv));
 	if (!argv)
 		return NULL;
 	put(argv, &n, kit ? (const char *const *)kit->entrypoint.v : NULL, n_entry);
 	if (!n_extra || extra[0][0] == '-')
 		put(argv, &n, tail, n_tail);
 	put(argv, &n, extra, n_extra);
-	if (!n) { /* an empty command */
-		free(argv);
-		return kit_argv(NULL, tty, NULL, 0, ret_n);
-	}
+	if (!n) /* an empty command */
+		put(argv, &n, shell, ARRAY_SIZE(shell));
 	*ret_n = n;
 	return argv;
 }

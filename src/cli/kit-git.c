@@ -57,9 +57,8 @@ static const char *const set[] = {
 	"GIT_ASKPASS=/bin/false",
 	"SSH_ASKPASS=/bin/false",
 	"GIT_LFS_SKIP_SMUDGE=1",
-	"GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=20 -oPermitLocalCommand=no "
-	"-oForwardAgent=no "
-	"-oClearAllForwardings=yes",
+	("GIT_SSH_COMMAND=ssh -oBatchMode=yes -oConnectTimeout=20 -oPermitLocalCommand=no "
+	 "-oForwardAgent=no -oClearAllForwardings=yes"),
 };
 
 struct git {
@@ -340,7 +339,8 @@ static int put_all(const struct git *g, const struct list *l, struct buf *out, s
 						    (unsigned long long)b->size);
 			int r;
 
-			if (at.n < n || memcmp(at.p, head, n) || at.n - n < b->size + 1)
+			if (!at.p || at.n < n || memcmp(at.p, head, n) != 0 ||
+			    at.n - n < b->size + 1)
 				return err_set(e, -EPROTO, "git did not give '%.200s'", b->path);
 			r = b->link == links ? put_blob(g->f->raw_fd, b, at.p + n, e) : 0;
 			if (r < 0)
@@ -355,8 +355,8 @@ static int put_all(const struct git *g, const struct list *l, struct buf *out, s
 static int take_files(struct git *g, const struct list *l, struct err *e)
 {
 	static const char *const words[] = { "cat-file", "--batch", NULL };
-	struct buf in = BUF_INIT(KIT_TREE_ENTRIES_MAX * (ID_MAX + 1)),
-		   out = BUF_INIT(KIT_TREE_BYTES_MAX + KIT_TREE_ENTRIES_MAX * (ID_MAX + 40));
+	struct buf in = BUF_INIT(KIT_TREE_ENTRIES_MAX * (ID_MAX + 1UL)),
+		   out = BUF_INIT(KIT_TREE_BYTES_MAX + KIT_TREE_ENTRIES_MAX * (ID_MAX + 40UL));
 	int r = 0;
 
 	for (size_t i = 0; i < l->n && r == 0; i++)

@@ -71,7 +71,7 @@ static int check_reserved(const struct kit_part *p, const struct kit_entry *f, s
 /* References to arguments in its files are as good as those in its specification. */
 static int check_text(const struct kit_part *p, int dir, const struct kit_entry *f, struct err *e)
 {
-	struct buf out = BUF_INIT(2 * TEXT_MAX);
+	struct buf out = BUF_INIT(2UL * TEXT_MAX);
 	_free_ char *text = NULL;
 	size_t n;
 	int r;

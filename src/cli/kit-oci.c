@@ -24,6 +24,7 @@ enum {
 	FETCH_MS = 300 * 1000,
 	SUM_TEXT = 7 + 64, /* "sha256:" and hex */
 	WORDS_MAX = 16,
+	BLOCK = 64 * 1024,
 };
 
 static const char spec_type[] = KIT_TYPE "v2.spec+yaml";
@@ -182,30 +183,41 @@ static int get_layout(struct oci *o, struct err *e)
 	return skopeo(o, words, NULL, FETCH_MS, e);
 }
 
-/* The file of a blob, of the size and content that its name says. */
-static int open_blob(const struct oci *o, const struct blob *b, int *ret, struct err *e)
+/* Has the file the size and content that the blob's name says? It is read to its end. */
+static bool is_blob(int fd, const struct blob *b, void *block)
 {
-	_free_ char *path = NULL, *block = malloc(64 * 1024);
 	char got[65];
 	uint8_t sum[SHA256_SIZE];
-	_close_ int fd = -1;
 	struct sha256 s;
 	uint64_t size = 0;
 	ssize_t n;
 
-	if (!block || asprintf(&path, "%s/layout/blobs/sha256/%s", o->f->work, b->digest + 7) < 0)
-		return err_errno(e, -ENOMEM, "cannot read it");
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_errno(e, -errno, "cannot read what was fetched");
 	sha256_init(&s);
-	while ((n = fd_read_all(fd, block, 64 * 1024)) > 0) {
+	while ((n = fd_read_all(fd, block, BLOCK)) > 0) {
 		sha256_add(&s, block, (size_t)n);
 		size += (uint64_t)n;
 	}
 	sha256_end(&s, sum);
 	hex(got, sum);
-	if (n < 0 || size != b->size || !streq(got, b->digest + 7) || lseek(fd, 0, SEEK_SET) < 0)
+	return n == 0 && size == b->size && streq(got, b->digest + 7);
+}
+
+/* The file of a blob, from its beginning. */
+static int open_blob(const struct oci *o, const struct blob *b, int *ret, struct err *e)
+{
+	_free_ char *path = NULL;
+	_free_ void *block = NULL;
+	_close_ int fd = -1;
+
+	if (asprintf(&path, "%s/layout/blobs/sha256/%s", o->f->work, b->digest + 7) < 0)
+		return err_errno(e, -ENOMEM, "cannot read it");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return err_errno(e, -errno, "cannot read what was fetched");
+	block = malloc(BLOCK);
+	if (!block)
+		return err_errno(e, -ENOMEM, "cannot read it");
+	if (!is_blob(fd, b, block) || lseek(fd, 0, SEEK_SET) < 0)
 		return err_set(e, -EBADMSG, "what was fetched is not what the manifest names");
 	*ret = take_fd(&fd);
 	return 0;

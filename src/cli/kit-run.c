@@ -96,8 +96,9 @@ static int start_agent(struct door *d, const struct exec_spec *x, char id[WIRE_N
 	job.detach = true;
 	job.flags = EXEC_AGENT;
 	r = exec_put(d, &job, e);
-	if (r == 0)
-		r = exec_job(d, &job, id, WIRE_NAME_MAX + 1, ret_status, e);
+	if (r < 0)
+		return r;
+	r = exec_job(d, &job, id, WIRE_NAME_MAX + 1, ret_status, e);
 	if (r > 0)
 		say("%s", e->msg);
 	return r;
@@ -109,7 +110,7 @@ static int on_terminal(struct ctx *c, struct door *d, const struct sandbox *b,
 	char id[WIRE_NAME_MAX + 1];
 	_close_ int lock = -1;
 	bool again;
-	int status, r = lock_agent(c, b, &lock, e);
+	int r = lock_agent(c, b, &lock, e);
 
 	if (r == 0)
 		r = find_agent(d, b->name, id, e);
@@ -121,10 +122,13 @@ static int on_terminal(struct ctx *c, struct door *d, const struct sandbox *b,
 	if (again && (o->env->n || o->env_file->n))
 		say("warning: the agent of '%s' runs already; --env is for one that is started",
 		    b->name);
-	if (!again)
+	if (!again) {
+		int status;
+
 		r = start_agent(d, x, id, &status, e);
-	if (r != 0)
-		return r > 0 ? status : r;
+		if (r != 0)
+			return r > 0 ? status : r;
+	}
 	lock = fd_close(lock);
 	return attach(d, b, id, again, o, e);
 }

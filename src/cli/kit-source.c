@@ -164,8 +164,9 @@ static int keep(struct get *g, int src, struct err *e)
 	size_t n;
 	int r = open_dir(g->stage, "kit", &fd, e);
 
-	if (r == 0)
-		r = kit_tree_take(src, fd, &t, e);
+	if (r < 0)
+		return r;
+	r = kit_tree_take(src, fd, &t, e);
 	if (r < 0)
 		return r;
 	from = dirs_join(g->stage, "kit");

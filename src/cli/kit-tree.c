@@ -191,6 +191,7 @@ static int take_link(struct walk *w, int dir, const char *name, const char *path
 
 static int take_dir(struct walk *w, int fd, const char *path, struct err *e);
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most KIT_TREE_DEPTH_MAX deep */
 static int take_name(struct walk *w, int dir, const char *name, const char *path, struct err *e)
 {
 	_close_ int fd = -1;
@@ -224,6 +225,7 @@ static DIR *look_in(int fd, const char *path, struct err *e)
 	return d;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int take_names(struct walk *w, DIR *d, int fd, const char *path, struct err *e)
 {
 	char below[KIT_TREE_PATH_MAX + 1];
@@ -241,6 +243,7 @@ static int take_names(struct walk *w, DIR *d, int fd, const char *path, struct e
 	return r == 0 && errno ? err_errno(e, -errno, "cannot read '%.200s'", path) : r;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): as above */
 static int take_dir(struct walk *w, int fd, const char *path, struct err *e)
 {
 	DIR *d;

@@ -211,23 +211,18 @@ static bool is_host(const char *s)
 /* The host of an URL that begins at p. */
 static void put_host(struct draft *d, const char *p, size_t n)
 {
-	char host[128];
+	char host[128] = "";
 	size_t len = 0;
 
-	if (n > 8 && !strncmp(p, "https://", 8)) {
-		p += 8;
-		n -= 8;
-	} else if (n > 6 && !strncmp(p, "ssh://", 6)) {
-		return; /* by another port and another way */
-	} else {
+	if (n <= 8 || strncmp(p, "https://", 8) != 0) /* ssh: by another port and another way */
 		return;
-	}
+	p += 8;
+	n -= 8;
 	while (len < n && len < sizeof(host) - 1 &&
 	       (isalnum((unsigned char)p[len]) || p[len] == '-' || p[len] == '.')) {
 		host[len] = (char)tolower((unsigned char)p[len]);
 		len++;
 	}
-	host[len] = '\0';
 	for (size_t i = len; i < n && !isspace((unsigned char)p[i]) && p[i] != '/'; i++)
 		if (p[i] == '@') /* it was a user's name */
 			return;
@@ -296,6 +291,7 @@ static void read_package_json(struct draft *d, const char *file, const char *tex
 			put(d, &d->ports, tools[i].port);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
 static void each_text(struct draft *d, const char *file, const struct yaml *y, unsigned depth,
 		      void (*one)(struct draft *d, const char *file, const struct yaml *y))
 {

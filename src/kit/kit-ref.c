@@ -334,7 +334,7 @@ int kit_ref_parse(const char *text, struct kit_ref *ret, struct err *e)
 
 static bool begins(const char *source, const char *entry, size_t n)
 {
-	if (!n || strncasecmp(source, entry, n))
+	if (!n || strncasecmp(source, entry, n) != 0)
 		return false;
 	return entry[n - 1] == '/' || !source[n] || source[n] == '/';
 }

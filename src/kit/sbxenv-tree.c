@@ -103,6 +103,7 @@ static int fill_text(const struct fill *f, struct yaml *y)
 	return r == -ENOMEM ? r : 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
 static int fill_node(const struct fill *f, struct yaml *y, bool top)
 {
 	int r = y->kind == YAML_TEXT ? fill_text(f, y) : 0;
@@ -174,7 +175,9 @@ static int make_absolute(struct yaml *y, const char *dir)
 
 static struct yaml *child(struct yaml *map, const char *key)
 {
-	return (struct yaml *)(uintptr_t)(map ? yaml_get(map, key) : NULL);
+	const struct yaml *y = yaml_get(map, key);
+
+	return y ? map->v + (y - map->v) : NULL;
 }
 
 /* A kit's reference that is a path from here: '.', '..', './x', '../x', 'x.zip'. */
@@ -223,6 +226,7 @@ static int append(struct yaml *into, struct yaml *from)
 	return 0;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most YAML_DEPTH_MAX deep */
 int sbxenv_merge(struct yaml *into, struct yaml *from)
 {
 	int r = 0;
