@@ -614,7 +614,7 @@ static int docker_read(const struct at *a, const json_t *o, struct oci_docker *d
 	if (r == 0)
 		r = list_of(a, o, "Layers", OCI_LAYERS_MAX, &d->layers);
 	if (r == 0 && (!d->layers || !d->layers[0]))
-		r = bad(a, "Layers is empty");
+		return bad(a, "Layers is empty");
 	for (i = 0; r == 0 && d->layers[i]; i++)
 		if (!is_member(d->layers[i]))
 			r = bad(a, "Layers[%zu] is not the name of a member", i);

@@ -528,10 +528,10 @@ int image_pull(const char *cache, const struct image_pull *p, struct image_pulle
 	if (r == 0)
 		r = write_layout(&pl, e);
 	if (r == 0) {
-		*ret = (struct image_pulled) { .layout = take_ptr(pl.stage),
-					       .plain = pl.talk.s.plain,
+		*ret = (struct image_pulled) { .plain = pl.talk.s.plain,
 					       .reused = pl.missing == 0,
 					       .lock = take_fd(&pl.dir) };
+		ret->layout = take_ptr(pl.stage);
 		memcpy(ret->digest, pl.outer, sizeof(ret->digest));
 	}
 	if (r == -EINTR)

@@ -123,7 +123,7 @@ static void extents(struct vm_args *a, const struct vm_spec *s)
 
 	made(a, "-add-fd", "fd=%d,set=%d", VM_FD_ROOT, VM_FD_ROOT);
 	made(a, "-add-fd", "fd=%d,set=%d", VM_FD_EXTENTS, VM_FD_EXTENTS);
-	for (i = 0; s->root_blobs[i] && i < VM_BLOBS_MAX; i++)
+	for (i = 0; i < VM_BLOBS_MAX && s->root_blobs[i]; i++)
 		made(a, "-add-fd", "fd=%zu,set=%zu", VM_FD_BLOBS + i, VM_FD_BLOBS + i);
 	made(a, "-blockdev",
 	     "driver=file,node-name=root-file,filename=/dev/fdset/%d,aio=threads,read-only=on,"
