@@ -1,9 +1,10 @@
 #!/bin/bash
 # The agents that come from npm, installed in a machine by their own kits: each once, kept for the next run (cache/kits-installed). Long where machines are emulated:
-# AGENTS="pi gemini" test/run s-npm takes some of them.
+# so only where AGENTS says which, as in AGENTS="pi gemini" test/run s-npm.
 # timeout: 14400
 . "${0%/*}/lib.sh"
 deadline=5400
+[ -n "${AGENTS-}" ] || skip_all 'minutes of npm for each agent: AGENTS="pi codex ..." says which'
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||

@@ -9,10 +9,11 @@
 #
 # and a repository that talks an agent into reading .env and posting it: nothing leaves, and the log has both attempts.
 #
-# AGENTS="pi codex": only these. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
+# AGENTS="pi codex" says which; without it nothing is done. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
 # timeout: 7200
 . "${0%/*}/lib.sh"
 here=${0%/*}
+[ -n "${AGENTS-}" ] || skip_all 'minutes of npm for each agent: AGENTS="pi codex ..." says which'
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
