@@ -410,6 +410,20 @@ static char *path_value(struct take *t, const struct yaml *y)
 	return text;
 }
 
+/* What the sandbox sets itself where it has an authority of its own (guest/init/trust.c): a bundle that has that one beside all others. */
+static bool names_bundle(const char *name)
+{
+	static const char *const names[] = {
+		"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",      "REQUESTS_CA_BUNDLE",
+		"PIP_CERT",      "AWS_CA_BUNDLE",  "NODE_EXTRA_CA_CERTS", "CARGO_HTTP_CAINFO",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (streq(names[i], name))
+			return true;
+	return false;
+}
+
 static void variable(struct take *t, const struct yaml *y, struct kit_var *into)
 {
 	const char *why = rules_variable_fault(y->key);
@@ -430,6 +444,12 @@ static void variable(struct take *t, const struct yaml *y, struct kit_var *into)
 						     yaml_is_null(y) ? 0 : strlen(y->text)),
 			.kit = t->kit->name
 		};
+	if (into->name && names_bundle(into->name))
+		TAKE_WARN(t, y,
+			  "it takes the place of a bundle that has the sandbox's own authority: "
+			  "where a credential "
+			  "is used, servers will not be trusted; add certificates with "
+			  "update-ca-certificates instead");
 }
 
 static void variables(struct take *t, const struct yaml *y, void *into)
