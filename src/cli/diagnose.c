@@ -138,6 +138,28 @@ static void check_dirs(struct report *r)
 	add(r, "run", GOOD, "%s", r->c->dirs.run);
 }
 
+static void check_kernel(struct report *r, const struct image_kernel *used)
+{
+	struct image_kernel *v = NULL;
+	struct err e = { 0 };
+	bool outdated = false;
+	size_t n = 0, i;
+
+	if (image_kernel_ls(r->c->dirs.cache, &v, &n, &e) < 0)
+		n = 0;
+	for (i = 0; i < n; i++) {
+		outdated = outdated || streq(v[i].kind, "outdated");
+		image_kernel_done(&v[i]);
+	}
+	free(v);
+	if (outdated && !streq(used->kind, "minimal"))
+		add(r, "guest kernel", WARN,
+		    "%s (%s): the minimal one is of an older bac; make it again: bac kernel build",
+		    used->release, used->kind);
+	else
+		add(r, "guest kernel", GOOD, "%s (%s)", used->release, used->kind);
+}
+
 static void check_vm(struct report *r)
 {
 	_free_ char *init = dirs_join(r->c->dirs.libexec, "bac-init");
@@ -154,7 +176,7 @@ static void check_vm(struct report *r)
 		add(r, "guest kernel", WARN, "%s", e.msg);
 		return;
 	}
-	add(r, "guest kernel", GOOD, "%s (%s)", k.release, k.kind);
+	check_kernel(r, &k);
 	if (vm_probe(r->c->dirs.cache, r->qemu, k.vmlinux, k.initrd, false, &p, &e) < 0)
 		add(r, "accelerator", BAD, "%s", e.msg);
 	else if (p.kvm)

@@ -140,12 +140,12 @@ static int ls_table(const struct image_kernel *v, size_t n, struct err *e)
 	}
 	for (i = 0; i < n; i++)
 		wide = MAX(wide, (int)strlen(v[i].release));
-	(void)printf("%-*s   %-7s   %-*s   %-9s   %s\n", wide, "KERNEL", "KIND", DIGITS, "DIGEST",
+	(void)printf("%-*s   %-8s   %-*s   %-9s   %s\n", wide, "KERNEL", "KIND", DIGITS, "DIGEST",
 		     "SIZE", "CREATED");
 	for (i = 0; i < n; i++) {
 		int64_t s = MAX(time(NULL) - v[i].created, 0);
 
-		(void)printf("%-*s   %-7s   %.*s   %-9s   %s ago\n", wide, v[i].release, v[i].kind,
+		(void)printf("%-*s   %-8s   %.*s   %-9s   %s ago\n", wide, v[i].release, v[i].kind,
 			     DIGITS, v[i].digest, text_from_size(size, sizeof(size), v[i].size),
 			     text_from_ms(age, sizeof(age), (uint64_t)s * 1000));
 	}

@@ -56,7 +56,7 @@ struct image_kernel {
 	char *vmlinux;                     /* path */
 	char *initrd;                      /* path; NULL from image_kernel_ls() */
 	char *release;                     /* "6.12.118+deb13-cloud-amd64" */
-	char *kind;                        /* "debian" or "minimal" */
+	char *kind; /* "debian", "minimal", or "outdated": minimal, by an older bac */
 	uint64_t size;
 	int64_t created;
 };
@@ -142,7 +142,7 @@ int image_kernel_build(const struct image_build *b, const char *config, struct i
 		       bool *ret_made, struct err *e) _must_check_;
 
 /* The kernel to use. want is a digest (or prefix), a kind or a release; NULL: the minimal one if there
- * is one, else the one that came with the template whose kernel's digest paired is (NULL: unknown),
+ * is one that is not outdated, else the one that came with the template whose kernel's digest paired is (NULL: unknown),
  * else the newest. The initrd is made if init has changed since; safe for many processes at once. */
 int image_kernel_find(const char *cache, const char *init, const char *want, const char *paired,
 		      struct image_kernel *ret, struct err *e) _must_check_;

@@ -69,9 +69,10 @@ static int fill(int dir, const char *tmp, const struct image_kernel_parts *p, st
 	if (r < 0)
 		return err_errno(e, r, "cannot write the kernel to the cache");
 	return image_store_json(dir, tmp, "kernel.json",
-				json_pack("{s:i, s:s, s:s, s:s, s:I}", "version", 1, "release",
-					  p->release, "kind", p->kind, "inputs", p->inputs,
-					  "created", (json_int_t)time(NULL)),
+				json_pack("{s:i, s:s, s:s, s:s, s:I}", "version",
+					  IMAGE_KERNEL_VERSION, "release", p->release, "kind",
+					  p->kind, "inputs", p->inputs, "created",
+					  (json_int_t)time(NULL)),
 				e);
 }
 

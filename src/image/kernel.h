@@ -3,6 +3,11 @@
 #include "base/buf.h"
 #include "image/image.h"
 
+/* Of kernel.json. Raised when a sandbox comes to rely on something that minimal kernels built before
+ * have not got (2: a mounted disk whose second half is written by the engine): those are "outdated",
+ * and taken only by who asks for one by its digest. */
+enum { IMAGE_KERNEL_VERSION = 2 };
+
 struct image_kernel_parts {
 	const void *vmlinux; /* an ELF file */
 	size_t n_vmlinux;

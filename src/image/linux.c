@@ -15,7 +15,7 @@
 #include "io/fd.h"
 
 /* Changes when the same inputs would come out differently. */
-#define BUILDER "bac kernel 1"
+#define BUILDER "bac kernel 2"
 
 enum { ARGS_MAX = 16, RELEASE_MAX = 128 };
 

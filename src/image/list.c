@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/kernel.h"
 #include "image/layer.h"
 #include "image/store.h"
 #include "io/fd.h"
@@ -209,11 +210,11 @@ static int load_kernel(const char *cache, int dir, const char *digest, struct im
 	json_t *j = image_store_meta(dir, digest, "kernel.json");
 	struct image_kernel k = { .size = usage(dir, digest) };
 	const char *release, *kind, *inputs;
-	json_int_t created;
+	json_int_t created, version;
 
 	if (!j ||
-	    json_unpack(j, "{s:s, s:s, s:s, s:I}", "release", &release, "kind", &kind, "inputs",
-			&inputs, "created", &created) < 0 ||
+	    json_unpack(j, "{s:I, s:s, s:s, s:s, s:I}", "version", &version, "release", &release,
+			"kind", &kind, "inputs", &inputs, "created", &created) < 0 ||
 	    (*inputs && !is_digest(inputs))) {
 		json_decref(j);
 		return 1;
@@ -222,6 +223,8 @@ static int load_kernel(const char *cache, int dir, const char *digest, struct im
 	memcpy(k.inputs, inputs, strlen(inputs) + 1);
 	k.created = created;
 	k.release = strdup(release);
+	if (streq(kind, "minimal") && version < IMAGE_KERNEL_VERSION)
+		kind = "outdated";
 	k.kind = strdup(kind);
 	k.vmlinux = inside(cache, IMAGE_KERNELS, digest, "vmlinux");
 	json_decref(j);

@@ -298,7 +298,8 @@ static void test_kernels(void)
 		.kind = "debian",
 		.inputs = "",
 	};
-	char debian[IMAGE_DIGEST_MAX + 1], minimal[IMAGE_DIGEST_MAX + 1], path[128], first[256];
+	char debian[IMAGE_DIGEST_MAX + 1], minimal[IMAGE_DIGEST_MAX + 1], path[256], first[256];
+	char *text = NULL;
 	struct image_kernel k = { 0 };
 	struct err e;
 
@@ -322,6 +323,22 @@ static void test_kernels(void)
 	check(image_kernel_install(cache, &p, minimal, &e) == 0);
 	check(image_kernel_find(cache, path, NULL, debian, &k, &e) == 0);
 	check(streq(k.digest, minimal));
+	image_kernel_done(&k);
+
+	/* one by an older bac is there for who asks for it, and taken by nobody else */
+	(void)snprintf(path, sizeof(path), "%s/kernels/%s/kernel.json", cache, minimal);
+	check(fd_read_file(AT_FDCWD, path, 4096, &text, NULL) == 0);
+	check(strstr(text, "\"version\": 2"));
+	strstr(text, "\"version\": 2")[11] = '1';
+	check(fd_replace_file(AT_FDCWD, path, 0600, text, strlen(text)) == 0);
+	free(text);
+	(void)snprintf(path, sizeof(path), "%s/init", cache);
+	check(image_kernel_find(cache, path, NULL, debian, &k, &e) == 0);
+	check(streq(k.digest, debian));
+	image_kernel_done(&k);
+	check(image_kernel_find(cache, path, "minimal", NULL, &k, &e) == -ENOENT);
+	check(image_kernel_find(cache, path, minimal, NULL, &k, &e) == 0);
+	check(streq(k.kind, "outdated"));
 	image_kernel_done(&k);
 	check(image_kernel_find(cache, path, "6.1-x", NULL, &k, &e) == 0);
 	check(streq(k.digest, debian));

@@ -141,14 +141,27 @@ if [ "$(id -u)" -eq 0 ]; then
 	full=$E2E_DIR/full
 	mkdir -p "$full"
 	mount -t tmpfs -o size=2m none "$full"
-	XDG_STATE_HOME=$full run bac create --name f -m 512m --network none shell
-	[ "$rc" -ne 0 ] && like 'disk full: one line' "$err" 'space'
+	# with so many KiB of room it fails at one step or another, until it has enough
+	faults=
+	for room in 0 8 40 80 120 160 240 400 1000; do
+		head -c 3M /dev/zero >"$full/fill" 2>/dev/null
+		truncate -s -${room}K "$full/fill"
+		XDG_STATE_HOME=$full run bac create --name f -m 512m --network none shell && break
+		grep -q space <<<"$err" && [ "$(wc -l <<<"$err")" -eq 1 ] || faults+="$room KiB: $err"$'\n'
+		rm -f "$full/fill"
+		left=$(XDG_STATE_HOME=$full bac ls -q 2>&1)
+		[ -z "$left" ] || faults+="$room KiB: listed: $left"$'\n'
+	done
+	note "a sandbox was made with $room KiB free"
+	[ "$room" -gt 0 ] && pass 'disk full: no sandbox is made' || fail 'disk full: no sandbox is made' "$(seen create)"
+	is 'disk full: one line, and nothing half made is listed' "$faults" ''
 	head -c 3M /dev/zero >"$full/fill" 2>/dev/null
 	XDG_STATE_HOME=$full run bac settings set vm.bootTimeout 50s
-	[ "$rc" -ne 0 ] && like 'disk full in a setting: one line' "$err" 'space'
+	[ "$rc" -ne 0 ] && like 'disk full in a setting: one line' "$err" 'space' || fail 'disk full in a setting' "$(seen settings)"
 	rm -f "$full/fill"
 	XDG_STATE_HOME=$full ok 'space again: it works' bac ls
-	XDG_STATE_HOME=$full is 'and nothing half made is listed' "$(XDG_STATE_HOME=$full bac ls -q)" ''
+	XDG_STATE_HOME=$full run bac rm -f f
+	XDG_STATE_HOME=$full is 'and nothing is left' "$(XDG_STATE_HOME=$full bac ls -q)" ''
 	umount "$full"
 else
 	skip 'disk full on the state directory' 'needs root to mount a small file system'

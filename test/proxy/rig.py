@@ -173,6 +173,12 @@ class Audit:
     def find(self, since=0, **want):
         return [r for r in self.all[since:] if all(r[k] == v for k, v in want.items())]
 
+    def some(self, n, timeout=5, **want):
+        """All receipts like that, once there are n or more; those of refusals come a few ms late."""
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.find(**want)) >= n, timeout)
+            return self.find(**want)
+
     def wait(self, since=0, timeout=5, **want):
         """The first receipt like that, or None."""
         deadline = time.monotonic() + timeout

@@ -272,7 +272,7 @@ def dns():
         same("IDNA: as it is written on the wire", r.lookup("xn--mnchen-3ya.test")[0], 0)
         same("nothing of it left the host", names.asked[asked:], [])
         row(r.audit.wait(kind="dns", allowed=False, host="secret.denied.test"), "denied: on the log")
-        same("allowed: on the log, once", len(r.audit.find(kind="dns", allowed=True, host="a.test")), 1)
+        same("allowed: on the log, once", len(r.audit.some(1, kind="dns", allowed=True, host="a.test")), 1)
         row(r.audit.wait(kind="dns", reason="type-refused", host="a.test"), "types: on the log")
         row(r.audit.wait(kind="dns", reason="not-a-name"), "no names: on the log")
         with r.guest.inside():
@@ -400,7 +400,7 @@ def refused():
         got = ask(r, "/x", name="denied.test", more="Accept: application/json\r\n")
         row(got[0] == 403 and json.loads(got[2])["host"] == "denied.test", "as JSON", got)
         same("HEAD", ask(r, "/x", name="denied.test", method="HEAD")[0::2], (403, b""))
-        seen = r.audit.find(kind="http", allowed=False, host="denied.test", method="GET", path="/x")
+        seen = r.audit.some(2, kind="http", allowed=False, host="denied.test", method="GET", path="/x")
         same("one receipt each", len(seen), 2)
         with r.connect(r.address("denied.test"), 80) as s:
             s.sendall(request("/1", "denied.test"))
