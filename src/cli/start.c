@@ -350,8 +350,7 @@ static int write_orders(const struct sandbox *b, const struct plan *p, int *ret_
 				.memory = b->memory,
 				.disk_size = p->disk_size,
 				.tsc_khz = p->probe.tsc_khz,
-				/* the minimal kernel does not patch its own text */
-				.tcg_multi = p->probe.tcg_safe || streq(p->kernel.kind, "minimal"),
+				.tcg_multi = p->probe.tcg_safe,
 				.boot_ms = p->boot_ms,
 				.stop_ms = p->stop_ms,
 				.idle_ms = p->idle_ms,

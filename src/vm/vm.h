@@ -60,9 +60,9 @@ struct vm_probe {
 	bool kvm;
 	char why[256]; /* why KVM is not used, for people: "/dev/kvm: Permission denied" */
 	uint64_t tsc_khz;
-	/* This QEMU emulates several CPUs on several threads without fault. Before 8.1 a guest kernel
-	 * that rewrites its own code while it runs (jump labels: every Debian kernel) now and then
-	 * dies there with "int3"; tcg_multi is then for kernels built without them only. */
+	/* This QEMU emulates several CPUs on several threads without fault. Before 8.1 a CPU may go on with
+	 * code that another has just rewritten: Debian's kernels, which patch themselves, die of it now and
+	 * then ("int3"), and so do programs that compile while they run (8 of 100 starts of a JVM). */
 	bool tcg_safe;
 	char **qemu_files; /* vm_files(); owned */
 	size_t n_qemu_files;
