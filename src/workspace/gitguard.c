@@ -8,7 +8,6 @@
 #include "io/fd.h"
 #include "policy/gitconfig.h"
 #include "workspace/place.h"
-#include "workspace/ruling.h"
 
 /* Of size_t, for sums. */
 #define CONTENT_MAX ((size_t)GITCONFIG_MAX)
@@ -213,28 +212,84 @@ static int dir_moves(struct fs *f)
 	return kind[0] == kind[1] ? 0 : -EXDEV;
 }
 
-int gitguard_moves(struct fs *f, const char *op, const struct share *s, int from_fd,
-		   const char *old, int to_fd, const char *new, uint16_t type)
+/* It may not write from now on; where that fails it is one of those that are in the way. */
+static void rest(struct fs *f, struct handle *h)
+{
+	int fd;
+
+	if (h->dir || h->dead || h->busy || h->resting || h->fd < 0 || h->acc == O_RDONLY)
+		return;
+	fd = place_reopen(f, h->fd, O_RDONLY);
+	if (fd < 0)
+		return;
+	(void)fd_close(h->fd);
+	h->fd = fd;
+	h->resting = true;
+}
+
+int gitguard_wake(struct fs *f, struct handle *h)
+{
+	_close_ int fd = -1;
+
+	if (!h->resting)
+		return 0;
+	fd = place_reopen(f, h->fd, h->acc);
+	if (fd < 0)
+		return fd == -EAGAIN ? -ESTALE : fd;
+	if (!ruling_there(f, h->node, fd))
+		return -ESTALE;
+	(void)fd_close(h->fd);
+	h->fd = take_fd(&fd);
+	h->resting = false;
+	return 0;
+}
+
+/* Its descriptor, with a lease where there are leases. */
+static int hold(struct fs *f, const struct ruling_move *m, int dir, int *ret)
+{
+	struct node *n = node_by_name(&f->nodes, m->from, m->old);
+	_close_ int fd = place_openat(f, dir, m->old, O_RDONLY, 0);
+	struct handle *h;
+
+	if (fd < 0)
+		return fd;
+	for (h = n ? n->handles : NULL; h; h = h->next)
+		rest(f, h);
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
+		return -EXDEV;
+	*ret = take_fd(&fd);
+	return 0;
+}
+
+int gitguard_moves(struct fs *f, const char *op, const struct ruling_move *m, int from_fd,
+		   int to_fd, int *ret_held)
 {
 	_content_ struct content was = { 0 }, will = { 0 };
 	enum gitconfig_kind kind = gitconfig_kind(f->rule_path[1], strlen(f->rule_path[1]));
+	const struct share *s = m->to->share;
+	_close_ int held = -1;
 	int r;
 
-	if (type == S_IFDIR)
+	if (m->type == S_IFDIR)
 		return dir_moves(f);
 	if (kind == GITCONFIG_OTHER)
 		return 0;
-	if (type != S_IFREG)
+	if (m->type != S_IFREG)
 		return kind == GITCONFIG_MAYBE ? 0
 					       : ruling_refuse(f, op, s, f->rule_path[1],
 							       "git configuration: no file");
-	r = read_name(f, to_fd, new, &was);
+	r = read_name(f, to_fd, m->new, &was);
 	if (r == 0)
-		r = read_name(f, from_fd, old, &will);
-	if (r == -EFBIG)
-		return ruling_refuse(f, op, s, f->rule_path[1],
-				     "git configuration: is too large to be checked");
-	return r < 0 ? r : judge(f, op, s, f->rule_path[1], &was, &will);
+		r = hold(f, m, from_fd, &held);
+	if (r == 0)
+		r = content_read(&will, held);
+	if (r == 0)
+		r = judge(f, op, s, f->rule_path[1], &was, &will);
+	if (r == 0)
+		*ret_held = take_fd(&held);
+	return r == -EFBIG ? ruling_refuse(f, op, s, f->rule_path[1],
+					   "git configuration: is too large to be checked")
+			   : r;
 }
 
 bool gitguard_name(struct fs *f, struct node *parent, const char *name)

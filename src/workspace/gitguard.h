@@ -3,8 +3,16 @@
  * run a command on the host that it did not run before. Only where there are path rules.
  *
  * Each write is judged by what the file would be, against what it was when its handle was opened, so that a
- * program may empty it and write it again. What is judged is a private copy, and that is what is written. */
+ * program may empty it and write it again. What is judged is a private copy, and that is what is written.
+ *
+ * A file that moves to such a name is judged as it is, and another sandbox with the same folder may have it open
+ * for writing under its old name, of which its server knows nothing. So the file is held by a lease (fcntl(2)
+ * F_SETLEASE) from before it is judged until it has moved: there is none while anybody has it open for
+ * writing, and whoever opens it meanwhile fails. Who opens it later asks the host for its name (ruling_there()).
+ * Handles of this server's own guest are not in the way: they are opened anew for reading, and for writing again at the next
+ * write, which is judged. File systems without leases do without. */
 #include "workspace/fs-priv.h"
+#include "workspace/ruling.h"
 
 #define GITGUARD_FILES 64U /* open for writing at a time */
 
@@ -18,9 +26,13 @@ ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, void *p, 
 /* Its size is about to change; h: the handle, or NULL. */
 int gitguard_size(struct fs *f, const char *op, struct node *n, const struct handle *h,
 		  uint64_t size);
-/* What is called old in from_fd moves to another name; the paths are in f->rule_path[0] and [1]. */
-int gitguard_moves(struct fs *f, const char *op, const struct share *s, int from_fd,
-		   const char *old, int to_fd, const char *new, uint16_t type);
+/* What is called m->old in from_fd moves to another name; the paths are in f->rule_path[0] and [1].
+ * *ret_held: a descriptor to be closed once it has moved, or -1 (until then nobody else writes the file).
+ * -EXDEV: somebody has it open for writing; programs then copy. */
+int gitguard_moves(struct fs *f, const char *op, const struct ruling_move *m, int from_fd,
+		   int to_fd, int *ret_held);
+/* h, which was made unable to write while its file moved, can write again. 0, -ESTALE or -errno. */
+int gitguard_wake(struct fs *f, struct handle *h);
 /* A file gets another name: not from or to one that git reads. The answer is -EXDEV, since programs then
  * copy. */
 int gitguard_link(struct fs *f, struct node *n, struct node *parent, const char *name);

@@ -22,6 +22,7 @@ struct handle {
 	int fd;
 	uint8_t acc; /* O_RDONLY, O_WRONLY, O_RDWR */
 	bool used : 1, dir : 1, dead : 1, released : 1;
+	bool resting : 1; /* fd cannot write for now: gitguard_wake() */
 };
 
 struct handle_table {

@@ -90,6 +90,7 @@ int main(void)
 	int r;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGIO, SIG_IGN); /* somebody opens what a lease is on: gitguard.h */
 	r = seal_begin();
 	if (r < 0) {
 		say("cannot begin: %s", err_text(r));

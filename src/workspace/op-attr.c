@@ -50,12 +50,14 @@ static int set_size(struct fs *f, struct call *c, const struct fuse_setattr_in *
 	r = gitguard_size(f, c->m.op, c->n, h, in->size);
 	if (r < 0)
 		return r;
-	if (h && h->fd >= 0 && h->acc != O_RDONLY) {
+	if (h && h->fd >= 0 && h->acc != O_RDONLY && !h->resting) {
 		fd = h->fd;
 	} else {
 		own = place_reopen(f, fd, O_WRONLY);
 		if (own < 0)
-			return own;
+			return own == -EAGAIN ? -ESTALE : own;
+		if (!ruling_there(f, c->n, own))
+			return -ESTALE;
 		fd = own;
 	}
 	return ftruncate(fd, (off_t)in->size) < 0 ? -errno : 0;

@@ -28,6 +28,14 @@ static int handle_of(const struct fs *f, const struct node *n, uint64_t fh, stru
 	return 0;
 }
 
+/* The same, to write. */
+static int writable_of(struct fs *f, const struct node *n, uint64_t fh, struct handle **ret)
+{
+	int r = handle_of(f, n, fh, ret);
+
+	return r < 0 ? r : gitguard_wake(f, *ret);
+}
+
 ssize_t op_read(struct fs *f, struct call *c)
 {
 	const struct fuse_read_in *in = c->m.arg;
@@ -79,7 +87,7 @@ ssize_t op_write(struct fs *f, struct call *c)
 	struct fuse_write_out out = { 0 };
 	size_t len, n, skip = sizeof(struct fuse_in_header) + sizeof(*in);
 	struct handle *h;
-	ssize_t r = handle_of(f, c->n, in->fh, &h);
+	ssize_t r = writable_of(f, c->n, in->fh, &h);
 
 	if (r < 0)
 		return r;
@@ -149,7 +157,7 @@ ssize_t op_fallocate(struct fs *f, struct call *c)
 	struct job j = {
 		.run = run_fallocate, .flags = in->mode, .off = { in->offset }, .len = in->length
 	};
-	int r = handle_of(f, c->n, in->fh, &h);
+	int r = writable_of(f, c->n, in->fh, &h);
 
 	if (r < 0)
 		return r;
@@ -209,7 +217,7 @@ ssize_t op_copy_file_range(struct fs *f, struct call *c)
 	int r = handle_of(f, c->n, in->fh_in, &j.handles[0]);
 
 	if (r == 0)
-		r = to ? handle_of(f, to, in->fh_out, &j.handles[1]) : -EBADF;
+		r = to ? writable_of(f, to, in->fh_out, &j.handles[1]) : -EBADF;
 	if (r < 0)
 		return r;
 	if (gitguard_minds(f, to))

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io/fd.h"
 #include "workspace/entry.h"
 #include "workspace/gitguard.h"
 #include "workspace/make.h"
@@ -183,8 +184,9 @@ static int may_go(struct fs *f, struct call *c, struct node *parent, int dir, co
 	return 0;
 }
 
-/* May what is at one place lie at the other? */
-static int may_come(struct fs *f, struct call *c, const struct ruling_move *at, int dir, int to)
+/* May what is at one place lie at the other? *ret_held: see gitguard_moves(). */
+static int may_come(struct fs *f, struct call *c, const struct ruling_move *at, int dir, int to,
+		    int *ret_held)
 {
 	struct ruling_move m = *at;
 	struct statx s;
@@ -197,10 +199,10 @@ static int may_come(struct fs *f, struct call *c, const struct ruling_move *at, 
 		return r;
 	m.type = s.stx_mode & S_IFMT;
 	r = ruling_moves(f, c->m.op, &m);
-	return r < 0 ? r : gitguard_moves(f, c->m.op, m.to->share, dir, m.old, to, m.new, m.type);
+	return r < 0 ? r : gitguard_moves(f, c->m.op, &m, dir, to, ret_held);
 }
 
-static int may_move(struct fs *f, struct call *c, const struct move *m)
+static int may_move(struct fs *f, struct call *c, const struct move *m, int held[2])
 {
 	struct ruling_move there = { m->from, m->to, m->old, m->new, 0 };
 	struct ruling_move back = { m->to, m->from, m->new, m->old, 0 };
@@ -210,9 +212,9 @@ static int may_move(struct fs *f, struct call *c, const struct move *m)
 	if (r == 0)
 		r = may_go(f, c, m->to, m->to_fd, m->new, both);
 	if (r == 0)
-		r = may_come(f, c, &there, m->from_fd, m->to_fd);
+		r = may_come(f, c, &there, m->from_fd, m->to_fd, &held[0]);
 	if (r == 0 && both)
-		r = may_come(f, c, &back, m->to_fd, m->from_fd);
+		r = may_come(f, c, &back, m->to_fd, m->from_fd, &held[1]);
 	return r;
 }
 
@@ -247,7 +249,7 @@ static ssize_t move(struct fs *f, struct call *c, uint64_t newdir, uint32_t flag
 			  .old = c->m.name,
 			  .new = c->m.name2,
 			  .flags = flags };
-	int r;
+	int held[2] = { -1, -1 }, r;
 
 	if (flags & ~(uint32_t)(RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
@@ -259,13 +261,14 @@ static ssize_t move(struct fs *f, struct call *c, uint64_t newdir, uint32_t flag
 	m.from_fd = m.to_fd < 0 ? m.to_fd : place_dir(f, m.from);
 	if (m.from_fd < 0)
 		return m.from_fd;
-	r = may_move(f, c, &m);
-	if (r < 0)
-		return r;
-	if (syscall(SYS_renameat2, m.from_fd, m.old, m.to_fd, m.new, flags) < 0)
-		return -errno;
-	moved(f, &m);
-	return 0;
+	r = may_move(f, c, &m, held);
+	if (r == 0 && syscall(SYS_renameat2, m.from_fd, m.old, m.to_fd, m.new, flags) < 0)
+		r = -errno;
+	(void)fd_close(held[0]);
+	(void)fd_close(held[1]);
+	if (r == 0)
+		moved(f, &m);
+	return r;
 }
 
 ssize_t op_rename(struct fs *f, struct call *c)

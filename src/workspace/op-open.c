@@ -100,7 +100,9 @@ ssize_t op_open(struct fs *f, struct call *c)
 		fd = -ESTALE;
 	}
 	if (fd < 0)
-		return fd;
+		return fd == -EAGAIN ? -ESTALE : fd; /* a lease is on it: it is being moved */
+	if (writes(in->flags) && !ruling_there(f, c->n, fd))
+		return -ESTALE;
 	h = handle_new(&f->handles, c->n, take_fd(&fd));
 	if (!h)
 		return -ENFILE;

@@ -9,6 +9,9 @@
  * A path that is too long to be said is protected. */
 #include "workspace/ruling.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "policy/gitconfig.h"
 #include "policy/path.h"
 #include "workspace/alias.h"
@@ -199,6 +202,49 @@ int ruling_open(struct fs *f, const char *op, struct node *n, bool write)
 	if (kind == PATH_HIDE || (kind == PATH_PROTECT && write))
 		return refuse_node(f, op, n, kind);
 	return 0;
+}
+
+/* The host's name of what is open. */
+static ssize_t name_of(struct fs *f, int fd, char *dst, size_t max)
+{
+	char text[12];
+	ssize_t len;
+
+	(void)snprintf(text, sizeof(text), "%d", fd);
+	len = readlinkat(f->cfg.proc_fd, text, dst, max - 1);
+	if (len < 0)
+		return -errno;
+	dst[len] = 0;
+	return len;
+}
+
+bool ruling_there(struct fs *f, const struct node *n, int fd)
+{
+	static const char gone[] = " (deleted)";
+	char *now = f->rule_path[1];
+	ssize_t root, len;
+
+	if (!f->cfg.rules || !n->share || n == n->share->root)
+		return true;
+	root = name_of(f, n->share->fd, f->path, sizeof(f->path));
+	len = name_of(f, fd, now, sizeof(f->rule_path[1]));
+	if (root < 0 || len < 0)
+		return false;
+	if (root == 1) /* "/": the share is a mount of its own */
+		root = 0;
+	if (len <= root || strncmp(now, f->path, (size_t)root) || now[root] != '/')
+		return false;
+	now += root + 1;
+	len -= root + 1;
+	if (n->parent && path_in(f, 0, n->parent, node_name(n)) == len &&
+	    streq(now, f->rule_path[0]))
+		return true;
+	if (len >= (ssize_t)strlen(gone) && streq(now + len - strlen(gone), gone))
+		return true;
+	return alias_decide(f, n->share, now, (size_t)len,
+			    path_rules_decide(f->cfg.rules, now, (size_t)len))
+			       .kind == PATH_FREE &&
+	       gitconfig_kind(now, (size_t)len) == GITCONFIG_OTHER;
 }
 
 int ruling_change(struct fs *f, const char *op, struct node *n)

@@ -28,5 +28,8 @@ int ruling_refuse(struct fs *f, const char *op, const struct share *s, const cha
 		  const char *why);
 /* The file is opened; write: not only to read. */
 int ruling_open(struct fs *f, const char *op, struct node *n, bool write);
+/* After n was opened for writing by way of a descriptor: is it where we know it, or at least where there is no
+ * rule? Others move files too. False: -ESTALE, and the guest looks again. */
+bool ruling_there(struct fs *f, const struct node *n, int fd);
 /* Its attributes change, or it gets one more name. */
 int ruling_change(struct fs *f, const char *op, struct node *n);

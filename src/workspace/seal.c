@@ -35,6 +35,7 @@ static const struct seal_permit permits[] = {
 	SEAL_ANY(fsync), SEAL_ANY(fdatasync), SEAL_ANY(syncfs),
 	/* locks */
 	SEAL_ANY(flock), SEAL_IS(fcntl, 1, F_OFD_GETLK), SEAL_IS(fcntl, 1, F_OFD_SETLK), SEAL_IS(fcntl, 1, F_OFD_SETLKW),
+	SEAL_IS(fcntl, 1, F_SETLEASE),
 	/* threads, made when they are needed; one of ours is woken from a lock by a signal */
 	SEAL_HAS(clone, 0, THREAD), SEAL_ANY(set_robust_list), SEAL_ANY(rseq), SEAL_ANY(futex), SEAL_ANY(gettid), SEAL_ANY(getpid),
 	SEAL_ANY(tgkill), SEAL_ANY(rt_sigaction), SEAL_ANY(rt_sigprocmask), SEAL_ANY(rt_sigreturn), SEAL_ANY(restart_syscall),

@@ -1,4 +1,6 @@
 /* Shares: read-only, of one file, inside one another, removed while in use; and the path rules. */
+#include <signal.h>
+
 #include "policy/path.h"
 #include "workspace/fs-rig.h"
 
@@ -316,6 +318,64 @@ static void git_config(void)
 	close((int)fh);
 }
 
+/* A second sandbox with the same folder. */
+static void another(struct rig *b, const struct path_rules *r)
+{
+	struct fs_config c = { .rules = r, .refused = refused, .uid = getuid(), .gid = getgid() };
+
+	*b = (struct rig) { .proc_fd = g.proc_fd, .dir = g.dir };
+	c.proc_fd = g.proc_fd;
+	check(fs_new(&c, &b->f) == 0);
+	rig_init(b);
+	check(rig_share(b, 0, 0, ".", "/share") == 0);
+	b->root = rig_lookup(b, FUSE_ROOT_ID, "0");
+}
+
+#define EVIL "[alias]\n\ta = !b\n"
+
+/* What one has open for writing does not become git's configuration by the other's hand. */
+static void two_guests(const struct path_rules *r)
+{
+	struct fuse_setattr_in sa = { .valid = FATTR_SIZE };
+	uint64_t git = rig_lookup(&g, g.root, ".git"), n, fh, d, m, other;
+	struct rig b;
+
+	another(&b, r);
+	rig_host_file(&g, "innocent", OLD_CONFIG);
+	n = rig_lookup(&b, b.root, "innocent");
+	fh = rig_open(&b, n, O_RDWR);
+	check(fh && rig_lookup(&g, g.root, "innocent"));
+	check(rig_rename(&g, g.root, "innocent", git, "config", 0) == -EXDEV);
+	check(rig_write(&b, n, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	check(rig_release(&b, n, fh) == 0);
+	/* closed: it moves, and the other, which knows it by its old name, does not get it open */
+	other = rig_open(&b, n, O_RDONLY);
+	check(rig_rename(&g, g.root, "innocent", git, "config", 0) == 0);
+	check(!rig_open(&b, n, O_RDWR) && g.err == 0 && b.err == -ESTALE);
+	check(!rig_open(&b, n, O_RDWR | O_TRUNC) && b.err == -ESTALE);
+	check(rig_call(&b, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == -ESTALE);
+	check(rig_release(&b, n, other) == 0);
+	d = rig_lookup(&b, rig_lookup(&b, b.root, ".git"), "config");
+	check(d && (fh = rig_open(&b, d, O_RDWR)));
+	check(rig_write(&b, d, fh, 0, EVIL, strlen(EVIL), O_RDWR, 0) == -EACCES);
+	check(rig_release(&b, d, fh) == 0);
+	/* one's own handle is not in the way, and is judged afterwards */
+	fh = rig_create(&g, g.root, "mine", O_RDWR, 0644, &m);
+	check(rig_write(&g, m, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	check(rig_rename(&g, g.root, "mine", git, "config", 0) == 0);
+	check(rig_write(&g, m, fh, 0, EVIL, strlen(EVIL), O_RDWR, 0) == -EACCES);
+	check(rig_write(&g, m, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	check(rig_release(&g, m, fh) == 0);
+	/* moved by the other to where no rule is: as before */
+	rig_host_file(&g, "plain", "text");
+	n = rig_lookup(&g, g.root, "plain");
+	check((other = rig_open(&g, n, O_RDONLY)) &&
+	      renameat(g.dir, "plain", g.dir, "plainer") == 0);
+	check(rig_call(&g, FUSE_SETATTR, n, &sa, sizeof(sa), NULL, NULL) == 0);
+	check(rig_release(&g, n, other) == 0);
+	fs_free(b.f);
+}
+
 /* A new file, made by the guest in the folder: 0, or what the server says. */
 static int makes(const char *dir, const char *sub, const char *name)
 {
@@ -390,6 +450,7 @@ static void rules(void)
 	check(unlinkat(g.dir, "free", 0) == 0);
 	protected();
 	git_config();
+	two_guests(r);
 	check(refusals > 10);
 	rig_done(&g);
 	path_rules_free(r);
@@ -397,6 +458,7 @@ static void rules(void)
 
 int main(void)
 {
+	check(signal(SIGIO, SIG_IGN) != SIG_ERR); /* of leases */
 	read_only();
 	nested(false);
 	nested(true);

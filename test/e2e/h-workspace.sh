@@ -321,6 +321,11 @@ unlike 'GT-08: each of them' "$out" 'DONE'
 sees 'GT-08: other keys pass' x 'sh("cd repo; git config user.name guest && git config user.name")' guest
 matches 'GT-08: hooks are refused' x 'tries([lambda: put("repo/.git/hooks/post-checkout", "x"), lambda: os.rename("hello", "repo/.git/hooks/pre-commit"), lambda: os.symlink("../../evil", "repo/.git/hooks/pre-push")])' "$refused"
 matches 'GT-08: and a .git that leads elsewhere' x 'sh("cp -r repo/.git evil; mkdir g; echo gitdir: ../evil >g/.git", True)' '^[1-9]'
+tell y 'held = os.open("later", os.O_RDWR | os.O_CREAT)'
+matches 'GT-08: what another sandbox has open for writing does not become it' x 'tries([lambda: os.rename("later", "repo/.git/config")])' EXDEV
+sees 'GT-08: so what that one writes is no configuration' y 'os.write(held, b"[alias]\n\ta = !evil\n")' 19
+tell y 'os.close(held)'
+sees 'GT-08: and closed it is judged' x 'until(lambda: tries([lambda: os.rename("later", "repo/.git/config")]) in ("EACCES", "EPERM")) + tries([lambda: os.unlink("later")])' yesdone
 is 'GT-08: the host sees none of it' "$(git -C w/repo config --get-regexp 'evil|fsmonitor|hookspath'; find w/repo/.git/hooks -type f ! -name '*.sample'; cat w/g/.git 2>/dev/null)" ''
 sees 'ordinary git works' x 'sh("rm -rf evil g; git init -q fresh && cd fresh && git config user.email a@b && git config user.name a && git commit -q --allow-empty -m m && cd .. && git clone -q fresh clone && git -C clone log --oneline | wc -l", True)' '0 1'
 sees 'SY-04: hooks that are a link: git works' x 'sh("cd linked && git status --porcelain -uno", True)' '0 '
