@@ -196,6 +196,20 @@ if [ -n "$cargo" ]; then
 else
 	without[cargo]='this host lacks it: package cargo'
 fi
+for name in deno bun; do
+	program=$(realpath "$(type -P $name)" 2>/dev/null) # npm links it
+	if [ "$(head -c 4 "$program" 2>/dev/null)" = $'\x7fELF' ]; then cp "$program" host/bin/$name; else without[$name]="this host lacks it: npm install -g $name"; fi
+done
+if ruby=$(type -P ruby); then
+	cp -L "$ruby" host/bin/ruby
+	mkdir -p host/ruby/lib host/ruby/arch
+	"$ruby" -e 'puts RbConfig::CONFIG.values_at("rubylibdir", "rubyarchdir")' >places
+	{ read -r place; cp -r "$place/." host/ruby/lib; read -r place; cp -r "$place/." host/ruby/arch; } <places
+	mapfile -t objects < <(find host/ruby/arch -name '*.so')
+	libraries "$ruby" "${objects[@]}"
+else
+	without[ruby]='this host lacks it: package ruby'
+fi
 if type -P javac jlink >/dev/null; then
 	mkdir -p jsrc
 	cat >jsrc/Fetch.java <<-'JAVA'
@@ -314,6 +328,9 @@ client 'PX-10: python httpx, h2' 'python h2' '^HTTP/2 200 .*"h2"' 'py httpx http
 client 'PX-10: wget' '' '"path": ?"/echo"' 'wget -qO- https://api.anthropic.com/echo'
 client 'PX-10: Go' go '^HTTP/1.1 200 .*"h1"' '$H/bin/fetch https://api.anthropic.com/echo'
 client 'PX-10: Go, h2' 'go h2' '^HTTP/2.0 200 .*"h2"' '$H/bin/fetch https://api.openai.com/echo'
+client 'PX-10: deno' deno '"path": ?"/echo"' "DENO_DIR=/tmp/deno NO_COLOR=1 \$H/bin/deno eval 'console.log(await (await fetch(\"https://api.anthropic.com/echo\")).text())'"
+client 'PX-10: bun' bun '"path": ?"/echo"' "\$H/bin/bun -e 'console.log(await (await fetch(\"https://api.anthropic.com/echo\")).text())'"
+client 'PX-10: ruby' ruby '"path": ?"/echo"' "export RUBYLIB=\$H/ruby/lib:\$H/ruby/arch; h ruby --disable=gems -rnet/http -e 'puts Net::HTTP.get(URI(\"https://api.anthropic.com/echo\"))'"
 client 'PX-10: openssl, by the folder of hashes' '' 'Verification: OK' 'echo | SSL_CERT_FILE=/dev/null openssl s_client -CApath /etc/ssl/certs -verify_return_error -connect api.anthropic.com:443 -servername api.anthropic.com 2>&1'
 client 'PX-04: WebSocket' python '^hello text True pong' 'py ws wss://ws.test/ws $WS_TOKEN'
 client 'PX-07: gRPC: unary, streams, trailers' 'python grpc' "^echo one .*'4 x'.*'echo a', 'echo b'.*'Unary', 'Stream', 'Both'" 'py grpc grpc.test $GRPC_TOKEN'
