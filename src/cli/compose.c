@@ -101,6 +101,25 @@ const struct store_entry *compose_entry(const struct compose_source *s, const ch
 	return entry ? entry : find_key(s, compose_key(key, "global", kind, name));
 }
 
+bool compose_has_key(const struct compose_source *s, const char *id, const char *service)
+{
+	return compose_entry(s, id, "service", service);
+}
+
+static const struct store_entry *access_entry(const struct compose_source *s, const char *id,
+					      const char *service)
+{
+	char name[CRED_NAME_MAX + 16];
+
+	(void)snprintf(name, sizeof(name), "%.63s.access", service);
+	return compose_entry(s, id, "oauth", name);
+}
+
+bool compose_has_login(const struct compose_source *s, const char *id, const char *service)
+{
+	return access_entry(s, id, service);
+}
+
 /* ---- the file ---- */
 #define FNV_START 14695981039346656037ULL
 
@@ -222,11 +241,9 @@ static int add_service(struct composer *m, const struct service *s, const struct
 static bool find_login(struct composer *m, const char *service, char access[STORE_KEY_MAX + 1],
 		       char refresh[STORE_KEY_MAX + 1])
 {
-	const struct store_entry *entry;
+	const struct store_entry *entry = access_entry(m->s, m->id, service);
 	char name[CRED_NAME_MAX + 16], scope[64];
 
-	(void)snprintf(name, sizeof(name), "%.63s.access", service);
-	entry = compose_entry(m->s, m->id, "oauth", name);
 	if (!entry)
 		return false;
 	(void)snprintf(access, STORE_KEY_MAX + 1, "%s", entry->key);

@@ -30,6 +30,10 @@ int compose_file(struct ctx *c, const struct compose_source *s, const struct san
 		 bool starting, struct buf *ret, struct buf *notes, size_t *ret_n, struct err *e)
 	_must_check_;
 
+/* Is there a key for a service, or a login? id as in compose_file() of that sandbox; "": what is there for all. */
+bool compose_has_key(const struct compose_source *s, const char *id, const char *service);
+bool compose_has_login(const struct compose_source *s, const char *id, const char *service);
+
 /* Open the store that the setting names, and say what is to be said. */
 int compose_store(struct ctx *c, struct store **ret, struct err *e) _must_check_;
 

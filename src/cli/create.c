@@ -28,6 +28,7 @@ struct create_args {
 	uint64_t memory;
 	const char *detach_keys;
 	bool quiet, detached, read_only, no_cache;
+	bool works; /* no option: run has its agent start */
 	struct opt_list env, env_file, hide, protect, allow, allow_network, deny_network;
 	struct opt_list credentials, approve, kits, kit_args, kit_args_files;
 };
@@ -323,27 +324,29 @@ static int keep_rules(struct ctx *c, const struct create_args *o, const struct k
 static int check_credentials(struct ctx *c, const struct create_args *o, const struct kit_box *k,
 			     const struct sandbox *b, struct cred_files *ret, struct err *e)
 {
+	const struct cred_who who = { .id = "", .works = o->works };
 	int r = cred_files_read(&o->credentials, ret, e);
 
 	if (r == 0 && ret->n && b->no_network)
 		return err_set(e, -EINVAL, "--network none: there is nowhere to use credentials");
 	if (r == 0)
 		r = kit_create_credentials(k, ret, e);
-	return r == 0 ? cred_files_approve(c, &ret->declared, &o->approve, e) : r;
+	return r == 0 ? cred_files_approve(c, &ret->declared, &o->approve, &who, e) : r;
 }
 
-/* --approve for a sandbox that is there; one that runs is told. */
+/* --approve for a sandbox that is there, and what was written into the approvals by hand; one that runs is told. */
 static int approve_more(struct ctx *c, const struct create_args *o, const struct sandbox *b,
 			struct err *e)
 {
+	const struct cred_who who = { .id = b->id, .works = o->works };
 	struct compose_declared d = { 0 };
 	int r = compose_declared(c, b->id, &d, e);
 
 	if (r == 0)
-		r = cred_files_approve(c, &d, &o->approve, e);
+		r = cred_files_approve(c, &d, &o->approve, &who, e);
 	if (r == 0)
 		r = kit_create_approved(c, b, e);
-	if (r == 0 && o->approve.n)
+	if (r == 0 && d.n)
 		r = cred_push(c, b, e);
 	compose_declared_done(&d);
 	return r;
@@ -724,6 +727,7 @@ static int run_run(void *opt, struct args *args, struct err *e)
 	struct ctx c;
 	int r;
 
+	o->works = !o->detached;
 	r = check_accel(o->accel, e);
 	if (r == 0)
 		r = template_check_pull(o->pull, e);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "cli/need.h"
 #include "io/fd.h"
 #include "policy/net.h"
 
@@ -208,23 +209,80 @@ static int ask_one(const char *origin, const struct declared *one, const struct 
 	return r;
 }
 
+static bool may_ask(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
 static int ask_all(const struct compose_declared *d, const struct approvals *have,
 		   struct approvals *more, struct err *e)
 {
 	size_t i, k;
 	int r = 0;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return 0;
 	for (i = 0; i < d->n; i++)
 		for (k = 0; k < d->v[i].n && r == 0; k++)
 			r = ask_one(d->v[i].origin, &d->v[i].v[k], have, more, e);
 	return r;
 }
 
-int cred_files_approve(struct ctx *c, const struct compose_declared *d,
-		       const struct opt_list *approve, struct err *e)
+/* ---- what it cannot do without ---- */
+
+struct stored {
+	const struct compose_source *source;
+	const char *id;
+};
+
+static enum need_kind stored(void *arg, const char *service)
 {
+	const struct stored *s = arg;
+
+	return compose_has_key(s->source, s->id, service)     ? NEED_KEY
+	       : compose_has_login(s->source, s->id, service) ? NEED_LOGIN
+							      : NEED_NONE;
+}
+
+static bool is_required(const struct compose_declared *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		for (size_t k = 0; k < d->v[i].n; k++)
+			if (d->v[i].v[k].required)
+				return true;
+	return false;
+}
+
+/* have NULL: what is stored alone; who->works false: what is approved alone. */
+static int check_needs(struct ctx *c, const struct compose_declared *d,
+		       const struct approvals *have, const struct cred_who *who, struct err *e)
+{
+	struct buf out = BUF_INIT(64UL * 1024);
+	struct compose_source source = { 0 };
+	struct stored s = { &source, who->id };
+	struct need n = { have, who->works ? stored : NULL, &s };
+	int r = 0;
+
+	if (!is_required(d))
+		return 0;
+	if (who->works)
+		r = compose_source(c, &source, e);
+	if (r == 0 && source.fault[0])
+		r = err_set(e, -EIO, "%s", source.fault);
+	if (r == 0) {
+		r = need_line(&n, d->v, d->n, &out);
+		if (r < 0)
+			(void)err_errno(e, r, "cannot say what is missing");
+		else if (out.n)
+			r = err_set(e, -EACCES, "%s", buf_str(&out));
+	}
+	compose_source_done(&source);
+	buf_done(&out);
+	return r;
+}
+
+int cred_files_approve(struct ctx *c, const struct compose_declared *d,
+		       const struct opt_list *approve, const struct cred_who *who, struct err *e)
+{
+	const bool there = *who->id, asks = may_ask();
 	struct approvals have = { 0 }, more = { 0 };
 	size_t i;
 	int r = 0;
@@ -237,10 +295,16 @@ int cred_files_approve(struct ctx *c, const struct compose_declared *d,
 		r = approve_load(c->dirs.config, &have, e);
 	if (r == 0 && add_all(&have, &more) < 0)
 		r = err_errno(e, -ENOMEM, "cannot approve");
-	if (r == 0)
+	if (r == 0 && asks && !there && who->works)
+		r = check_needs(c, d, NULL, who, e); /* before a question that leads nowhere */
+	if (r == 0 && asks)
 		r = ask_all(d, &have, &more, e);
+	if (r == 0 && add_all(&have, &more) < 0)
+		r = err_errno(e, -ENOMEM, "cannot approve");
 	if (r == 0 && more.n)
 		r = approve_save(c->dirs.config, &more, e);
+	if (r == 0 && !(there && asks))
+		r = check_needs(c, d, &have, who, e);
 	approve_done(&have);
 	approve_done(&more);
 	return r;

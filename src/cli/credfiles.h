@@ -26,7 +26,15 @@ int cred_files_kit(struct cred_files *f, const char *name, const char *text, siz
 int cred_files_keep(struct ctx *c, const char *id, const struct cred_files *f, struct err *e)
 	_must_check_;
 
+/* For whom it is. */
+struct cred_who {
+	const char *id; /* the sandbox; "": there is none yet */
+	bool works;     /* its agent is to start, and not only the machine */
+};
+
 /* Approve what --approve names (SERVICE=HOST, of what is declared: else it is an error), and ask about the rest on a terminal; without one it stays
- * unapproved. */
+ * unapproved. Then an error names what is declared as required and cannot be used: not approved, or, for an agent that is to start, not stored. A sandbox that is
+ * there is entered from a terminal all the same. */
 int cred_files_approve(struct ctx *c, const struct compose_declared *d,
-		       const struct opt_list *approve, struct err *e) _must_check_;
+		       const struct opt_list *approve, const struct cred_who *who, struct err *e)
+	_must_check_;

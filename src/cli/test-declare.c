@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "cli/approve.h"
-#include "kit/declare.h"
+#include "cli/need.h"
 #include "io/fd.h"
 #include "sys/dirs.h"
 
@@ -206,6 +205,85 @@ static void approvals_kept(const char *dir)
 	check(fd_read_file(AT_FDCWD, path, 100, &text, NULL) == 0 && streq(text, "bindings: ["));
 }
 
+/* ---- what is missing ---- */
+static enum need_kind stored(void *arg, const char *service)
+{
+	(void)service;
+	return *(const enum need_kind *)arg;
+}
+
+static void missing_is(const struct need *n, const struct declarations *d, const char *want)
+{
+	struct buf out = BUF_INIT(4096);
+
+	check(need_line(n, d, 1, &out) == 0);
+	if (!streq(out.n ? buf_str(&out) : "", want))
+		(void)fprintf(stderr, "%s\n", out.n ? buf_str(&out) : "");
+	check(streq(out.n ? buf_str(&out) : "", want));
+	buf_done(&out);
+}
+
+#define WANTS "file:f requires the secret 's'"
+
+static void missing(void)
+{
+	static const char both[] =
+		ITEM("    required: true\n"
+		     "    apiKey: {inject: [{domain: a.x, scheme: bearer}, {domain: b.x, scheme: "
+		     "bearer}]}\n"
+		     "    oauth: {tokenEndpoint: {host: t.x, path: /p}, resourceHosts: [l.x], "
+		     "sentinels: "
+		     "{accessToken: access-sentinel, refreshToken: refresh-sentinel}}\n");
+	enum need_kind kind = NEED_NONE;
+	struct approvals have = { 0 };
+	struct need n = { &have, stored, &kind };
+	struct declarations d = { 0 };
+	struct err e;
+
+	check(declare_parse("file", "f", both, strlen(both), &d, &e) == 0);
+	missing_is(
+		&n, &d,
+		WANTS
+		", and there is none (bac secret set s); " WANTS
+		" at a.x, b.x, and nobody has approved that (add --approve s=a.x --approve s=b.x)");
+	n.stored = NULL; /* the machine alone is to start */
+	missing_is(
+		&n, &d,
+		WANTS
+		" at a.x, b.x, and nobody has approved that (add --approve s=a.x --approve s=b.x)");
+	check(approve_add(&have, "s", false, "a.x") == 0);
+	missing_is(&n, &d, WANTS " at b.x, and nobody has approved that (add --approve s=b.x)");
+	check(approve_add(&have, "s", false, "b.x") == 0);
+	missing_is(&n, &d, "");
+	n.stored = stored;
+	missing_is(&n, &d, WANTS ", and there is none (bac secret set s)");
+	kind = NEED_KEY;
+	missing_is(&n, &d, "");
+	kind = NEED_LOGIN;
+	missing_is(
+		&n, &d,
+		WANTS
+		" at t.x, l.x, and nobody has approved that (add --approve s=t.x --approve s=l.x)");
+	n.have = NULL;
+	missing_is(&n, &d, "");
+	approve_done(&have);
+	declare_done(&d);
+}
+
+static void not_required(void)
+{
+	static const char text[] = INJECT("domain: a.x, scheme: bearer");
+	enum need_kind kind = NEED_NONE;
+	struct approvals have = { 0 };
+	struct need n = { &have, stored, &kind };
+	struct declarations d = { 0 };
+	struct err e;
+
+	check(declare_parse("file", "f", text, strlen(text), &d, &e) == 0);
+	missing_is(&n, &d, "");
+	declare_done(&d);
+}
+
 int main(void)
 {
 	char top[] = "/tmp/bac-declare-XXXXXX";
@@ -213,6 +291,8 @@ int main(void)
 	taken();
 	refused();
 	approvals_refused();
+	missing();
+	not_required();
 	check(mkdtemp(top));
 	approvals_kept(top);
 	check(dirs_remove(AT_FDCWD, top) == 0);
