@@ -170,14 +170,15 @@ static int all_env(const struct sandbox *b, const struct kit_box *k, const struc
 	return r == 0 ? envs_collect(env, o->env_file, o->env, e) : r;
 }
 
-/* What is run: of an image that bac did not build its own command, or a shell that it has; else what the kit says. w is what x borrows from. */
+/* What is run: what the kit says. That of the agent shell, which is also what an image without an agent has, is in an image that bac did not build the image's own command, or
+ * a shell that it has. w is what x borrows from. */
 static int command(struct ctx *c, const struct sandbox *b, const struct kit *kit, bool tty,
 		   const struct kit_run *o, struct exec_spec *x, struct image_run_words *w,
 		   struct err *e)
 {
 	int r = 1;
 
-	if (o->own || streq(b->agent, "shell"))
+	if (streq(b->agent, "shell"))
 		r = image_run_words(c, b, o->own, o->extra, o->n_extra, w, e);
 	if (r == 0) {
 		x->argv = w->argv;

@@ -8,7 +8,7 @@
 struct kit_run {
 	const struct opt_list *env, *env_file;
 	const char *detach_keys; /* NULL: KEYS_DEFAULT */
-	bool own; /* nobody named an agent: an image's own command is meant, if it has one */
+	bool own; /* nobody named an agent: of the agent shell an image's own command is meant, if it has one */
 	const char **extra; /* what came after "--" */
 	size_t n_extra;
 };
