@@ -506,6 +506,19 @@ static void decide(struct flow *f)
 	flow_timer(f, open_wanted(f, &f->answer) ? (uint32_t)HEAD_MS : patience[f->answer.verdict]);
 }
 
+/* Of a host that no rule is about, and where a kit wants to use a secret: its approval opens it (cli/kit-create.c), so that is what is missing. */
+static const char *why_denied(const struct flow *f)
+{
+	const struct cred_use *u;
+	size_t at = 0;
+
+	while (streq(f->answer.reason, "default-deny") &&
+	       (u = cred_next(f->p->creds, &f->host, f->port, &at)))
+		if (u->state == CRED_UNAPPROVED)
+			return "credential-unapproved";
+	return f->answer.reason;
+}
+
 static void begin_http(struct flow *f)
 {
 	if (f->via == RV_NETWORK)
@@ -533,7 +546,7 @@ static void first_tls(struct flow *f, const struct hello *h)
 	const char *fault = peek_tls_fault(h, &f->host, note, sizeof(note));
 
 	if (f->answer.verdict == NET_DENY)
-		refuse_tls(f, f->answer.reason, note);
+		refuse_tls(f, why_denied(f), note);
 	else if (fault)
 		refuse_tls(f, fault, note);
 	else if (open_wanted(f, &f->answer))
