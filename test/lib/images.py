@@ -4,6 +4,8 @@
 images.py make DIR [TREE]    in DIR: the archives and layouts that test/e2e/o-images.sh loads, and want (what TREE, a static build of
                              test/e2e/guest/tree.c, says of /probe in each)
 images.py big DIR MIB        a docker-archive of about this size
+images.py save FILE TAG [NAME=FILE...] PROGRAM...
+                             what 'docker save TAG' writes: a root with files of ours, and programs of this host with what they are linked to
 
 The root is as small as a distribution can be: busybox, and where the host has musl its loader with a program that needs it."""
 import gzip
@@ -13,6 +15,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import struct
 import subprocess
 import sys
@@ -309,8 +312,39 @@ def big(root, mib):
     docker(root / "big.tar", [(["big"], config(layers, Cmd=["sh"]), layers)])
 
 
+def linked(programs):
+    """Programs of this host, their libraries and their loader, each where it is here."""
+    out = {os.path.abspath(p): os.path.abspath(p) for p in programs}
+    for line in subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout.splitlines():
+        found = re.search(r"(?:=> )?(/\S+) \(0x", line)
+        if found:
+            out[found[1]] = found[1]
+    return out
+
+
+def save(path, tag, words):
+    files = dict(w.split("=", 1) for w in words if "=" in w)
+    files = {"/" + k.lstrip("/"): v for k, v in files.items()} | linked([w for w in words if "=" not in w])
+    entries = base()
+    there = {e.path for e in entries}
+    for applet in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
+        if "bin/" + applet not in there:
+            entries.append(Entry("bin/" + applet, "l", 0o777, target="busybox"))
+    for name in sorted(files):
+        for above in list(pathlib.PurePath(name[1:]).parents)[-2::-1]:
+            if str(above) not in there:
+                entries.append(Entry(str(above), "d", 0o755))
+                there.add(str(above))
+        entries = [e for e in entries if e.path != name[1:]]
+        entries.append(Entry(name[1:], mode=0o755, data=pathlib.Path(files[name]).read_bytes()))
+    x = layer(entries)
+    docker(path, [([tag], config([x], Env=["PATH=/usr/local/bin:/usr/bin:/bin"], Cmd=["sh"]), [x])])
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "make":
+    if sys.argv[1] == "save":
+        save(pathlib.Path(sys.argv[2]), sys.argv[3], sys.argv[4:])
+    elif sys.argv[1] == "make":
         make(pathlib.Path(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
     else:
         big(pathlib.Path(sys.argv[2]), int(sys.argv[3]))
