@@ -40,6 +40,8 @@ static void table(void)
 	check(s && s->n_envs == 2 && streq(s->envs[1], "GITHUB_TOKEN"));
 	check(streq(s->uses[0].format, "token %s"));
 	check(streq(s->uses[4].username, "x-access-token") && s->uses[4].kind == CRED_BASIC);
+	check(streq(s->uses[6].resource, "**.githubcopilot.com") &&
+	      streq(s->uses[6].format, "Bearer %s"));
 	s = services_find(&all, "anthropic");
 	check(s && s->n_oauth == 2 && streq(s->oauth[1].path, "/v1/oauth/token"));
 	check(streq(s->oauth[1].placeholder2, s->oauth[0].placeholder));

@@ -30,7 +30,7 @@ stop_all() {
 	e2e_end
 }
 trap stop_all EXIT
-names=api.openai.com,api.anthropic.com,generativelanguage.googleapis.com,api.github.com,api.githubcopilot.com,model.test
+names=api.openai.com,api.anthropic.com,generativelanguage.googleapis.com,api.github.com,api.individual.githubcopilot.com,model.test
 python3 -c 'import secrets; print("key-" + secrets.token_urlsafe(33), end="")' >key
 # model SCRIPT: the names lead to one that plays it
 model() {
@@ -138,7 +138,7 @@ agent() {
 		command=(opencode)
 		;;
 	copilot)
-		service=github variable=GH_TOKEN host=api.github.com,api.githubcopilot.com
+		service=github variable=GH_TOKEN host=api.github.com,api.individual.githubcopilot.com
 		prompt=(--model gpt-5.4 -p)
 		settings=(COPILOT_AUTO_UPDATE=false COPILOT_ALLOW_ALL=true)
 		command=(copilot --yolo --disable-client-telemetry)

@@ -1,5 +1,6 @@
 """What GitHub's Copilot asks of GitHub before it asks a model: who the token belongs to, and which models there are."""
-API = "https://api.githubcopilot.com"
+HOST = "api.individual.githubcopilot.com"
+API = "https://" + HOST
 
 USER = {"login": "octo", "id": 1, "copilot_plan": "individual", "access_type_sku": "free_educational", "assigned_date": "2026-01-01T00:00:00Z",
         "can_signup_for_limited": False, "chat_enabled": True, "cli_enabled": True, "cli_remote_control_enabled": False,
@@ -22,7 +23,7 @@ MODELS = [model("gpt-5-mini", "OpenAI", ["/chat/completions"]), model("gpt-5.4",
 ANSWERS = {
     ("api.github.com", "GET", "/copilot_internal/user"): USER,
     ("api.github.com", "GET", "/user"): {"login": "octo", "id": 1},
-    ("api.githubcopilot.com", "GET", "/models"): {"object": "list", "data": MODELS},
+    (HOST, "GET", "/models"): {"object": "list", "data": MODELS},
 }
 
 

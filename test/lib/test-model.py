@@ -309,8 +309,8 @@ def lists(model):
     n = json.loads(model.curl(Gemini.host, "/v1beta/models/x:countTokens", {"contents": []}, Gemini.headers)[2])
     row(n["totalTokens"] > 0, "countTokens", n)
     d = json.loads(model.curl("api.github.com", "/copilot_internal/user", headers=Chat.headers)[2])
-    same("Copilot is sent to its host", d["endpoints"]["api"], "https://api.githubcopilot.com")
-    d = json.loads(model.curl("api.githubcopilot.com", "/models", headers=Chat.headers)[2])
+    same("Copilot is sent to its host", d["endpoints"]["api"], "https://api.individual.githubcopilot.com")
+    d = json.loads(model.curl("api.individual.githubcopilot.com", "/models", headers=Chat.headers)[2])
     row("capabilities" in d["data"][0], "models of Copilot", d)
 
 
