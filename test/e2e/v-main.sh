@@ -73,6 +73,15 @@ shown() {
 	PYTHON
 }
 
+# remembered: how often the model was told in a later turn what the task had been
+remembered() {
+	python3 - <<-'PYTHON'
+		import json
+		came = map(json.loads, open("world/seen"))
+		print(sum(r.get("turn", 0) > 3 and "fix the failing test" in json.dumps(r["body"]) for r in came))
+	PYTHON
+}
+
 # dialogue: what the model was asked and what it did, in short
 dialogue() {
 	python3 - <<-'PYTHON'
@@ -103,23 +112,27 @@ repository() { # DIRECTORY
 }
 
 # ---- the agents. What is not said here is in their kits.
-# service  which secret; variable: where its sentinel is; host: where the model has to be; prompt: arguments that take a task and end
+# service  which secret; variable: where its sentinel is; host: where the model has to be
+# prompt   arguments that take a task and end; again: the same, going on with the last conversation
 agent() {
-	service=openai variable=OPENAI_API_KEY host=api.openai.com refused='' prompt=() settings=() files=''
+	service=openai variable=OPENAI_API_KEY host=api.openai.com refused='' prompt=() again=() settings=() files=''
 	case $1 in
 	pi)
 		prompt=(--provider openai --model gpt-5 -p)
+		again=(--provider openai --model gpt-5 -c -p)
 		settings=(PI_OFFLINE=1 PI_SKIP_VERSION_CHECK=1 PI_TELEMETRY=0)
 		command=(pi)
 		;;
 	claude)
 		service=anthropic variable=ANTHROPIC_API_KEY host=api.anthropic.com
 		prompt=(-p)
+		again=(-c -p)
 		settings=(IS_SANDBOX=1 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 DISABLE_AUTOUPDATER=1)
 		command=(claude --dangerously-skip-permissions)
 		;;
 	codex)
 		prompt=(exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox)
+		again=(exec resume --last --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox)
 		command=(codex)
 		files='mkdir -p ~/.codex && umask 077 && echo "{\"auth_mode\":\"apikey\",\"OPENAI_API_KEY\":\"proxy-managed\"}" >~/.codex/auth.json &&
 			printf "check_for_update_on_startup = false\n[analytics]\nenabled = false\n[features]\nplugins = false\napps = false\napi_key_model_discovery = false\n" >~/.codex/config.toml'
@@ -127,6 +140,7 @@ agent() {
 	gemini)
 		service=google variable=GEMINI_API_KEY host=generativelanguage.googleapis.com
 		prompt=(-p)
+		again=(-r latest -p)
 		settings=(GEMINI_CLI_TRUST_WORKSPACE=true)
 		command=(gemini --yolo)
 		files='mkdir -p ~/.gemini && echo "{\"privacy\":{\"usageStatisticsEnabled\":false},\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\"general\":{\"enableAutoUpdate\":false}}" >~/.gemini/settings.json'
@@ -134,12 +148,14 @@ agent() {
 	opencode)
 		refused='[^ ]*[.]npmjs[.]org models.opencode.ai'
 		prompt=(run -m openai/gpt-5)
+		again=(run -m openai/gpt-5 -c)
 		settings=(OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_AUTOUPDATE=1)
 		command=(opencode)
 		;;
 	copilot)
 		service=github variable=GH_TOKEN host=api.github.com,api.individual.githubcopilot.com
 		prompt=(--model gpt-5.4 -p)
+		again=(--model gpt-5.4 --continue -p)
 		settings=(COPILOT_AUTO_UPDATE=false COPILOT_ALLOW_ALL=true)
 		command=(copilot --yolo --disable-client-telemetry)
 		;;
@@ -222,6 +238,11 @@ agent_job() { # AGENT
 	ok "$1: 3: and the test passes here" env -C "$repo" python3 -B -m unittest
 	run bac exec -u root "$1" bash -c 'cat /proc/*/environ /proc/*/cmdline; cat ~/.[a-z]*/*.json /home/agent/.[a-z]*/*.json'
 	is "$1: the key is nowhere to be seen inside" "$(grep -c 'proxy-managed' <<<"$out") $(grep -cF "$(cat key)" <<<"$out")" '1 0'
+	[ -n "${BARE-}" ] || ok "$1: the model was told the kit's instructions" grep -q 'a virtual machine of your own' world/seen
+	ok "$1: it is stopped" bac stop "$1"
+	prompt=("${again[@]}")
+	ok "$1: it is asked again" works "$1" "$repo" 'thank you'
+	like "$1: and has the conversation still" "$(remembered)" '^[1-9]'
 	ok "$1: it goes" bac rm --force "$1"
 }
 
