@@ -1,0 +1,2 @@
+# shellcheck shell=bash
+bac policy init deny-all
