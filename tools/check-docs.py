@@ -15,17 +15,17 @@ docs = top / "docs"
 faults = []
 
 STRING = r'"((?:[^"\\\n]|\\.)*)"'
-NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+RUN = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"\s*(?:PRI\w+\s*)?)+')
 DIRECTIVE = re.compile(r"%[-+ #0]*[0-9*]*(?:\.[0-9*]+)?(?:hh?|ll?|z|j|t)?[diuoxXcsfgp]")
+ESCAPES = {"n": "\n", "t": "\t"}
 
 
 def texts_of(source):
-    """Each text of a C file: neighbours joined, escapes undone, '\\0' where something is filled in."""
-    source = re.sub(r"/\*.*?\*/", " ", source, flags=re.S)
-    for run in re.findall(rf"(?:{STRING}\s*(?:PRI\w+\s*)?)+".replace("(", "(?:", 2).replace("(?:(?:", "(?:(?:"), source):
-        parts = re.findall(STRING, run)
-        text = "".join(parts).replace('\\"', '"').replace("\\n", "\n").replace("\\t", "\t").replace("\\\\", "\\")
-        yield DIRECTIVE.sub("\0", text).replace("%%", "%")
+    """Each text of a C file: neighbours joined, escapes undone, a NUL where something is filled in."""
+    for run in RUN.finditer(source):
+        text = "".join(re.findall(STRING, run[0]))
+        text = DIRECTIVE.sub("\0", text).replace("%%", "%")
+        yield re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), text)
 
 
 def source_files():

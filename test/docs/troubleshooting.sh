@@ -1,0 +1,1 @@
+export BAC_SECRETS_STORE=file
