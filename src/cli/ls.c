@@ -317,7 +317,6 @@ static int inspect_text(struct ctx *c, const struct facts *f, struct err *e)
 		     text_from_size(m, sizeof(m), f->b->memory),
 		     text_from_size(d, sizeof(d), f->b->disk),
 		     text_from_size(u, sizeof(u), f->disk_used));
-	(void)printf("Network:    %s\n", f->b->no_network ? "none" : "by policy");
 	kits(c, f, NULL);
 	mounts_text(f->b);
 	(void)printf("Network:    %s%s\n",

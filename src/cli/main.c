@@ -60,16 +60,18 @@ static void explain_unknown(struct err *e)
 
 static int parse_and_run(const char *path, const struct cmd *c, char **argv, struct err *e)
 {
+	struct cmd named = *c;
 	struct args args;
 	_free_ void *opts = NULL;
 	int r;
 
+	named.name = path + strlen("bac "); /* messages say 'bac policy init', not 'bac init' */
 	if (opts_wants_help(c, argv))
 		return help(path, c, e);
 	opts = calloc(1, c->size ? c->size : 1);
 	if (!opts)
 		return err_errno(e, -ENOMEM, "%s", path);
-	r = opts_parse(c, opts, argv, &args, e);
+	r = opts_parse(&named, opts, argv, &args, e);
 	if (r < 0) {
 		explain_unknown(e);
 		r = -EINVAL;

@@ -138,7 +138,7 @@ static void take(struct hints *h, const struct audit_record *r)
 	struct want *w;
 	struct err none;
 
-	if (!streq(r->decision, "deny"))
+	if (!streq(r->decision, "deny") || streq(r->kind, "file"))
 		return;
 	if (r->rule[0] && r->rule[0] != '<') {
 		h->denied_by_rule++;
