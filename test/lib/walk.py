@@ -6,8 +6,9 @@ walk.py [--count FILE] PAGE...
 A page is what stands in its fences, from top to bottom:
 
     sh               each complete command of bash is typed; its status has to be 0
-    console          "$ command", and below it what is printed: line by line; … stands for anything within a line, alone for any lines. The status
-                     has to be 0, but if what is printed begins with "bac: " (and no "bac: warning: ", "bac: note: ") it must not be
+    console          "$ command", and below it what is printed: line by line; … stands for anything within a line, alone for any lines, and blanks are
+                     all one. The status has to be 0; but not if what is printed begins like an error: "bac: " (without "warning: " or "note: "), "curl: ",
+                     "Denied: ", ...; then it must be another
     yaml NAME        (or another language; sh file=NAME) the block is written to that file. Without NAME it is shown
     sh agents        typed where AGENTS names the page's agent (docs/agents/NAME.md) or any; else skipped
     sh needs=WORD    typed where the machine has it: NEEDS, or what the fixture says; else skipped
@@ -16,17 +17,8 @@ A page is what stands in its fences, from top to bottom:
 A fence of no or of another language, and indented code, are faults: the page is refused.
 
 The world: HOME, the XDG directories and a cache with the default template and the kernels of the machine are the page's own; commands run in one bash,
-which begins in ~/src/web, a git repository. test/docs/PAGE.sh, if there is one, is sourced before; it may use
-
-    answer PATTERN KEYS                     a command that matches (as in case) runs on a terminal, and KEYS (\\r, \\x03, ...) is typed when it asks
-    answer PATTERN REGEX KEYS [REGEX KEYS]  ... when it has printed REGEX
-    lacks WORD WHY                          what needs=WORD is skipped, and why
-    skip_page WHY                           nothing of the page can be typed here
-    deadline SECONDS                        of each command, from now on (120)
-    wait_for SECONDS COMMAND...             until it succeeds
-
-and has $lib (test/lib), $world (a directory for its files) and bac. What it starts in the background is ended with the page. Pages print rows of TAP; PAGES
-in the environment restricts them. The only answers are to prompts: nothing of what a page says is edited.
+which begins in ~/src/web, a git repository. test/docs/PAGE.sh, if there is one, is sourced before: it makes what the page supposes, and says what is typed at
+prompts (page.sh says how). Nothing of what a page says is edited. Pages print rows of TAP; PAGES="network kits" in the environment restricts them.
 """
 import argparse
 import codecs
@@ -52,22 +44,11 @@ NEEDS = {
 }
 # lines that depend on the machine, and are no part of what a page shows
 NOISE = re.compile(r"^bac: (.*: )?(no KVM|note: this machine is emulated|.*\bemulat(ed|ion)\b).*$")
-NO_ERROR = ("bac: warning: ", "bac: note: ")
+ERROR = re.compile(r"bac: (?!warning: |note: )|(bash|sh|cat|touch|ls|curl|git|docker|npm): |Denied: ")
 
 # The shell that types. It reads from 8 what is to be done (kind, NUL, text, NUL) and writes the status to 9.
 SHELL = r"""
-answer() { printf '%s\0' "$#" "$@" >>"$world/answers"; }
-lacks() { printf '%s\0' "$1" "$2" >>"$world/lacks"; }
-skip_page() { printf '%s' "$1" >"$world/skip"; }
-deadline() { printf '%s' "$1" >"$world/deadline"; }
-wait_for() {
-	local end=$((SECONDS + $1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
+. "$lib/page.sh"
 trap : INT QUIT
 while IFS= read -r -d '' kind <&8 && IFS= read -r -d '' text <&8; do
 	case $kind in
@@ -199,11 +180,19 @@ class Rows:
             print("".join(f"# {line}\n" for line in more.splitlines()), end="", flush=True)
 
 
+def linked(source, target):
+    """A copy by hard links where that can be."""
+    if source.exists() and subprocess.run(["cp", "-al", source, target], capture_output=True).returncode:
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", source, target], check=True)
+
+
 class World:
     """Directories, and the shell that types in them."""
 
     def __init__(self, top, fixture):
         self.top, self.fixture, self.deadline = top, fixture, 120.0
+        self.installed = top.parent / "kits-installed"  # kits that an earlier page has installed
         self.world = top / "w"
         self.home = top / "home"
         for path in (self.world, self.home / "src/web"):
@@ -226,11 +215,8 @@ class World:
         ours = self.home / ".cache/bac"
         ours.mkdir()
         for part in ("templates", "kernels", "layers", "probe.json"):
-            if (theirs / part).exists():
-                done = subprocess.run(["cp", "-al", theirs / part, ours / part], capture_output=True)
-                if done.returncode:
-                    shutil.rmtree(ours / part, ignore_errors=True)
-                    subprocess.run(["cp", "-a", "--reflink=auto", theirs / part, ours / part], check=True)
+            linked(theirs / part, ours / part)
+        linked(self.installed, ours / self.installed.name)
 
     def repository(self):
         (self.home / ".gitconfig").write_text("[user]\n\tname = Reader\n\temail = reader@example.org\n")
@@ -328,6 +314,9 @@ class World:
         self.shell.wait()
         for fd in (self.master, self.slave, self.status):
             os.close(fd)
+        if (mine := self.home / ".cache/bac" / self.installed.name).exists():
+            shutil.rmtree(self.installed, ignore_errors=True)
+            os.rename(mine, self.installed)
         shutil.rmtree(self.top, ignore_errors=True)
         return done.stdout if done.returncode else None
 
@@ -421,8 +410,8 @@ def verdict(status, out, printed):
     """What is wrong with a command's end, or nothing."""
     if status is None:
         return "it did not end in time"
-    error = bool(printed) and printed[0].startswith("bac: ") and not printed[0].startswith(NO_ERROR)
-    if bool(status) != error:
+    error = bool(printed) and ERROR.match(printed[0])
+    if bool(status) != bool(error):
         return "it should have failed" if error else "it failed"
     if printed and not shows(printed, out):
         return "it does not print what the page shows:\n" + "\n".join(printed)
