@@ -251,15 +251,26 @@ class World:
         except FileNotFoundError:
             return []
 
-    def steps(self, text):
-        """What is typed while this command runs: [(regex, keys)], or None."""
-        words = self.told("answers")
+    def about(self, name, text):
+        """What the fixture said for this command, in a table of it."""
+        words = self.told(name)
         while len(words) > 1:
             n = int(words[0])
             pattern, rest, words = words[1], words[2:n + 1], words[n + 1:]
             if fnmatch.fnmatchcase(text.strip(), pattern):
-                return [(ASKS, rest[0])] if n == 2 else list(zip(rest[::2], rest[1::2]))
-        return None
+                return rest
+        return []
+
+    def steps(self, text):
+        """What is typed while this command runs: [(regex, keys)]."""
+        said = self.about("answers", text)
+        return [(ASKS, *said)] if len(said) == 1 else list(zip(said[::2], said[1::2]))
+
+    def type(self, text):
+        done = self.do("type", text)
+        for more in self.about("after", text):
+            self.do("hook", more)
+        return done
 
     def do(self, kind, text):
         """(status or None, what was printed)"""
@@ -401,7 +412,7 @@ class Page:
             if why:
                 self.rows.row(True, name, skip=why)
                 continue
-            status, out = world.do("type", text)
+            status, out = world.type(text)
             wrong = verdict(status, out, printed)
             self.rows.row(not wrong, name, f"{wrong}\ntyped: {text.strip()}\nstatus: {status}\nprinted:\n{out[:3000]}")
 
