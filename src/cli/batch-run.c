@@ -327,7 +327,6 @@ static int spawn_step(const struct batch *b, struct batch_run *r, const struct s
 		const struct sys_fd fds[] = { { out, 1 }, { log, 2 } };
 		const struct sys_cmd c = { .argv = (const char *const *)w.v,
 					   .env = env,
-					   .dir = r->dir,
 					   .fds = fds,
 					   .n_fds = ARRAY_SIZE(fds),
 					   .group = true };

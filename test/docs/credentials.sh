@@ -10,5 +10,5 @@ chmod +x "$world/bin/gh"
 PATH=$world/bin:$PATH
 answer 'bac secret set *' 'key-of-the-test-0123456789\r'
 answer 'bac secret set-custom *' 'key-of-the-shop-0123456789\r'
-answer 'bac create --credentials * asked *' '\? ' 'y\r' '\? ' 'n\r' '\? ' 'n\r'
-answer 'bac run *' '[$#] $' 'exit\r'
+answer 'bac create --credentials * asked *' '\? ' '\r' '\? ' '\r' '\? ' '\r'
+answer 'bac run *' '\? ' '\r' '[$#] $' 'exit\r'

@@ -14,3 +14,4 @@ with tarfile.open(sys.argv[1]) as old, tarfile.open(sys.argv[2], "w") as new:
         member.size = len(data)
         new.addfile(member, io.BytesIO(data))
 PYTHON
+answer 'bac template rm *' '\? ' 'y\r'

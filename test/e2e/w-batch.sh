@@ -79,6 +79,15 @@ like 'its network log' "$(cat out/run-001/network.json)" '"decision":"deny","hos
 is 'the work is there' "$(cat out/run-001/work/new)" worker
 is 'the repository is as it was' "$(git -C repo status --porcelain)" ' M a'
 
+# ---- files that are named from here
+mkdir kit
+printf '%s\n' 'schemaVersion: "2"' 'kind: sandbox' 'name: kit' 'sandbox: {image: default, entrypoint: [bash]}' >kit/spec.yaml
+echo 'SAID=in a file' >variables
+echo 'echo "$SAID"' >task1
+ok 'a kit and a file of variables in this folder' bac batch -n 1 --kit ./kit --env-file ./variables --memory 256m --prompt task1 --out here -- -c '{prompt}'
+like 'are found' "$out" '1 of 1 ok$'
+is 'and used' "$(cat here/run-001/transcript.txt)" 'in a file'
+
 # ---- a run that fails
 echo 'echo gone wrong >&2; exit 7' >task2
 ok 'a batch whose run fails' bac batch -n 1 --kit shell --memory 256m --prompt task2 --out failed -- bash -c '{prompt}'
