@@ -1,4 +1,4 @@
-/* The list of commands, and the names that users of sbx may try and bac does not have yet. */
+/* The list of commands, and the names that users of sbx may try and bac does not have. */
 #include "cli/cmds.h"
 
 const struct cmd *cmds_all(void)
@@ -19,20 +19,30 @@ const struct cmd *cmds_all(void)
 	return all;
 }
 
+/* What bac will not have, and why. */
+static const struct {
+	const char *name, *why;
+} never[] = {
+	{ "login", "no account is needed" },
+	{ "logout", "there is no account" },
+	{ "daemon", "each sandbox has a supervisor of its own" },
+	{ "attach", "'bac run' comes back to an agent" },
+	{ "move", "sandboxes run on this machine" },
+	{ "ttl", "sandboxes run on this machine" },
+	{ "volume", "sandboxes run on this machine" },
+	{ "--cloud", "sandboxes run on this machine" },
+	{ "--debug", "see 'bac logs SANDBOX' and 'bac diagnose'" },
+	{ "--privileged", "the user agent has sudo" },
+	{ "--upload", "there is nowhere to send it; see 'bac diagnose --format github-issue'" },
+};
+
 static const char *const not_built[] = {
 	/* commands */
-	"attach",
-	"daemon",
-	"login",
-	"logout",
 	"mcp",
-	"move",
 	"ports",
 	"setup",
 	"skills",
 	"tui",
-	"ttl",
-	"volume",
 	"kit builder",
 	"kit delete",
 	"kit provenance",
@@ -43,20 +53,27 @@ static const char *const not_built[] = {
 	/* options */
 	"--branch",
 	"--clone",
-	"--privileged",
+	"--gpu",
+	"--model",
+	"--no-share-skills",
+	"--overflow-model",
+	"--overflow-provider",
 	"--profile",
+	"--provider",
 	"--publish",
 	"--skills",
+	"--static-mcp",
 	"--filter",
-	"--upload",
-	"--cloud",
-	"--model",
 };
 
 int cmds_not_built(const char *name, struct err *e)
 {
 	size_t i;
 
+	for (i = 0; i < ARRAY_SIZE(never); i++)
+		if (streq(never[i].name, name))
+			return err_set(e, -ENOTSUP, "there is no '%s' in bac: %s", name,
+				       never[i].why);
 	for (i = 0; i < ARRAY_SIZE(not_built); i++)
 		if (streq(not_built[i], name))
 			return err_set(e, -ENOTSUP, "'%s' is not built yet in this bac", name);

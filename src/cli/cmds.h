@@ -13,5 +13,5 @@ const struct cmd *cmds_all(void);
 /* Exit statuses. */
 enum { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_BAC = 125 };
 
-/* A name of sbx that bac does not have yet: -ENOTSUP with a message, else 0. */
+/* A name of sbx that bac does not have: -ENOTSUP with a message, else 0. */
 int cmds_not_built(const char *name, struct err *e);

@@ -1,6 +1,11 @@
-# example.com answers to who is let through; the questions of the page.
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # world is the walker's
+# example.com answers to who is let through, agents are stand-ins, and somebody answers what the page asks.
+public || return
+deadline 300
 python3 - "$world/port" <<'PYTHON' &
 import http.server
+import os
 import sys
 
 
@@ -16,13 +21,14 @@ class Page(http.server.BaseHTTPRequestHandler):
 server = http.server.HTTPServer(("127.0.0.1", 0), Page)
 with open(sys.argv[1] + ".new", "w") as f:
     f.write(str(server.server_port))
-import os
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 server.serve_forever()
 PYTHON
-wait_for 20 test -e "$world/port"
-export BAC_NET_CONNECT_TO=example.com:80=127.0.0.1:$(cat "$world/port") BAC_SECRETS_STORE=file
-answer 'bac exec -it first bash*' '\$ $' 'exit\r'
+wait_for 20 test -e "$world/port" || return
+read -r port <"$world/port" || [ -n "$port" ]
+export BAC_NET_CONNECT_TO=example.com:80=127.0.0.1:$port BAC_SECRETS_STORE=file
+answer 'bac exec -it first bash*' 'exit\r'
 answer 'bac secret set anthropic*' 'sk-ant-api03-not-a-real-key-0123456789\r'
-answer 'bac rm first*' 'y\r'
+answer 'bac run claude*' 'exit\r'
+answer 'bac rm first *' 'first.*N. ' 'y\r'
 answer 'bac secret rm anthropic*' 'y\r'

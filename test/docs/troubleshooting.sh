@@ -1,1 +1,2 @@
+# shellcheck shell=bash
 export BAC_SECRETS_STORE=file
