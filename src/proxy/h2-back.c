@@ -260,6 +260,7 @@ struct back *back_h2(struct loop *l, struct chan *c, void *owner, void (*changed
 {
 	static const struct h2_side side = { .window = H2_BACK_WINDOW,
 					     .conn_window = H2_BACK_CONN_WINDOW,
+					     .start_ms = H2_BACK_START_MS,
 					     .head = head,
 					     .take = xchg_down,
 					     .take_end = take_end,

@@ -414,7 +414,7 @@ static uint64_t deadline(const struct h2 *h)
 	uint64_t at = UINT64_MAX;
 
 	if (!h->started)
-		at = h->opened_at + H2_START_MS;
+		at = h->opened_at + h->side->start_ms;
 	else if (!h->streams)
 		at = h->active_at + H2_IDLE_MS;
 	if (h->block_at)

@@ -176,6 +176,7 @@ struct front *front_h2(struct loop *l, struct chan *c, void *conn, void (*closed
 {
 	static const struct h2_side side = { .window = H2_FRONT_WINDOW,
 					     .conn_window = H2_FRONT_CONN_WINDOW,
+					     .start_ms = H2_FRONT_START_MS,
 					     .begin = begin,
 					     .head = head,
 					     .take = xchg_up,

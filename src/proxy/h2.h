@@ -30,8 +30,10 @@ enum {
 	H2_IDLE_FRAMES_MAX = 2000,
 	H2_CRUMBS_MAX = 256, /* a byte of HPACK may be one, and each is a copy of those before */
 	H2_QUEUE_MAX = 1000, /* frames that wait for a peer that does not read */
-	H2_START_MS = 10 * 1000, /* until the peer's SETTINGS */
-	H2_HEAD_MS = 60 * 1000,  /* for one block of headers */
+	/* until the peer's SETTINGS; a guest may be an emulated one that is busy */
+	H2_FRONT_START_MS = 60 * 1000,
+	H2_BACK_START_MS = 10 * 1000,
+	H2_HEAD_MS = 60 * 1000, /* for one block of headers */
 	H2_IDLE_MS = 10 * 60 * 1000,
 	H2_DRAIN_MS = 5 * 1000,
 	H2_LINGER_MS = 1000, /* a client that has its answer ends its request itself, as a rule */
@@ -77,7 +79,7 @@ struct h2_stream {
 
 /* What differs between the client's and the server's end. */
 struct h2_side {
-	uint32_t window, conn_window;
+	uint32_t window, conn_window, start_ms;
 	/* A request's block of headers begins (front). NULL: no memory. */
 	struct h2_stream *(*begin)(struct h2 *h, int32_t id);
 	/* s->head is whole, good or not (s->fault). end: nothing follows. */

@@ -13,7 +13,7 @@
 enum open_stage { OPEN_HELLO, OPEN_SERVER, OPEN_LEAF, OPEN_SHAKE, OPEN_HTTP };
 
 enum {
-	OPEN_SHAKE_MS = 10 * 1000,
+	OPEN_SHAKE_MS = 60 * 1000, /* a guest may be an emulated one that is busy */
 	OPEN_SERVER_MS = 25 * 1000 /* while it is dialled */,
 	OPEN_FIRST_MS = 60 * 1000,
 	OPEN_IDLE_MS = 10 * 60 * 1000
