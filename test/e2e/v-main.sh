@@ -230,6 +230,7 @@ agent_job() { # AGENT
 	note "$1: asked for: $(asked "$1")"
 	is "$1: 1: the variable is the sentinel" "$(bac exec "$1" printenv "$variable")" proxy-managed
 	like "$1: 1: the model was shown the key, and no other" "$(shown)" '^([4-9]|[1-9][0-9]) 0$'
+	is "$1: it reports nothing to its vendor" "$(grep -cE '"path": "[^"]*(telemetry|event_logging)' world/seen)" 0
 	is "$1: 4: nothing was refused but what the list has chosen" "$(unchosen "$1" "$refused")" ''
 	run bac exec "$1" curl -sS -m 30 https://unlisted.example/
 	like "$1: 2: what is not listed fails" "$rc" '^[1-9]'
