@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The pages of docs/ against the source. Argument: the top of the tree.
 
-* docs/README.md leads to every page, and links between pages lead to files.
+* docs/README.md leads to every page, and links between pages lead to files and headings.
 * What troubleshooting.md quotes as a message is one: each heading of third order, and each first cell of its tables, is a text
   in backquotes whose parts between marks of omission are found within the texts of src/ and guest/ (what printf fills in is no part of one).
 * A command of bac in backquotes, on any page, is one that there is, and so are its options.
@@ -65,21 +65,44 @@ def check_messages(page, everything):
         faults.append(f"{page}: quotes no message")
 
 
-def links(page):
+def prose(page):
+    """Lines outside of fences, with their numbers; words in backquotes are cut out."""
+    fenced = False
     for n, line in enumerate(page.read_text().split("\n"), 1):
-        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", re.sub(r"`[^`]*`", "", line)):
-            yield n, target
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield n, re.sub(r"`[^`]*`(?!\])", "", line)
+
+
+def links(page):
+    for n, line in prose(page):
+        for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", line):
+            yield n, target, anchor
+
+
+def anchors(page):
+    """Where links into a page can lead to, as forges make them of headings."""
+    for line in page.read_text().split("\n"):
+        if re.match("#+ ", line):
+            words = line.lstrip("#").strip().lower()
+            yield re.sub(r"[^\w -]", "", words).replace(" ", "-")
 
 
 def check_links():
     pages = [p for p in docs.rglob("*.md") if "protocol" not in p.parts]
-    named = {(docs / t).resolve() for _, t in links(docs / "README.md")}
+    named = {(docs / t).resolve() for _, t, _ in links(docs / "README.md")}
     for page in pages:
         if page.parent == docs and page.name != "README.md" and page.resolve() not in named:
             faults.append(f"{docs / 'README.md'}: does not lead to {page.name}")
-        for n, target in links(page):
-            if "://" not in target and not (page.parent / target).exists():
+        for n, target, anchor in links(page):
+            there = page.parent / target if target else page
+            if "://" in target:
+                continue
+            if not there.exists():
                 faults.append(f"{page}:{n}: '{target}' is not there")
+            elif anchor and anchor not in anchors(there):
+                faults.append(f"{page}:{n}: '{target}' has no heading '{anchor}'")
 
 
 def check_commands():
