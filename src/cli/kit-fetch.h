@@ -9,6 +9,10 @@ struct kit_fetch {
 	const char *work; /* an empty directory for their own files, removed by the caller */
 	const char *raw;  /* another, that takes the kit's */
 	int raw_fd;       /* the same, open */
+	const char *const *
+		env; /* the way out, by settings: NAME=VALUE over our environment, NULL-terminated */
+	const char *const *
+		ca; /* files with authorities to trust besides the host's, NULL-terminated; not git */
 };
 
 /* *ret_text: the reference that names what was fetched, on the heap. */

@@ -67,6 +67,17 @@ struct git {
 	char commit[ID_MAX + 1];
 };
 
+/* A variable: what the settings say, else what we have ourselves, or NULL. */
+static const char *value_of(const struct git *g, const char *name)
+{
+	const size_t n = strlen(name);
+
+	for (size_t i = 0; g->f->env[i]; i++)
+		if (strncmp(g->f->env[i], name, n) == 0 && g->f->env[i][n] == '=')
+			return g->f->env[i] + n + 1;
+	return getenv(name);
+}
+
 static int git_env(struct git *g, struct err *e)
 {
 	const char *url = g->f->ref->where;
@@ -77,7 +88,7 @@ static int git_env(struct git *g, struct err *e)
 	if (sys_find("git", &there, e) < 0)
 		return e->code;
 	for (i = 0; i < ARRAY_SIZE(passed); i++) {
-		const char *v = getenv(passed[i]);
+		const char *v = value_of(g, passed[i]);
 
 		if (v)
 			fine = asprintf(&g->env[n++], "%s=%s", passed[i], v) >= 0 && fine;

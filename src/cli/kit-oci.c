@@ -16,6 +16,7 @@
 #include "sys/dirs.h"
 #include "sys/spawn.h"
 
+#define CERTS    "certs" /* below work; its own certs.d is taken otherwise */
 #define KIT_TYPE "application/vnd.docker.sandbox.kit."
 
 enum {
@@ -25,6 +26,7 @@ enum {
 	SUM_TEXT = 7 + 64, /* "sha256:" and hex */
 	WORDS_MAX = 16,
 	BLOCK = 64 * 1024,
+	CA_MAX = 4 * 1024 * 1024,
 };
 
 static const char spec_type[] = KIT_TYPE "v2.spec+yaml";
@@ -104,16 +106,69 @@ static int take_manifest(struct oci *o, const void *p, size_t n, struct err *e)
 					     artifact[0] ? artifact : o->config.type);
 }
 
+/* Our environment, with the way out that the settings say. The array is the caller's; what is in it is not. */
+static const char **environment(const char *const *over)
+{
+	const char **v;
+	size_t n = 0, k = 0, i, j;
+
+	while (environ[n])
+		n++;
+	for (i = 0; over[i]; i++)
+		n++;
+	v = calloc(n + 1, sizeof(*v));
+	for (i = 0; v && environ[i]; i++) {
+		const size_t name = strcspn(environ[i], "=") + 1;
+
+		for (j = 0; over[j] && strncmp(over[j], environ[i], name) != 0; j++)
+			;
+		if (!over[j])
+			v[k++] = environ[i];
+	}
+	for (i = 0; v && over[i]; i++)
+		v[k++] = over[i];
+	return v;
+}
+
+/* The authorities of the settings, as files below work/certs. */
+static int copy_authorities(const struct kit_fetch *f, struct err *e)
+{
+	_free_ char *certs = dirs_join(f->work, CERTS);
+	size_t i, n = 0;
+	int r = 0;
+
+	if (!certs)
+		return err_errno(e, -ENOMEM, "cannot fetch it");
+	if (mkdir(certs, 0700) < 0)
+		return err_errno(e, -errno, "cannot make a directory in the cache");
+	for (i = 0; r == 0 && f->ca[i]; i++) {
+		_free_ char *text = NULL, *to = NULL;
+
+		r = fd_read_file(AT_FDCWD, f->ca[i], CA_MAX, &text, &n);
+		if (r < 0)
+			return err_errno(e, r, "tls.extraCa: cannot read %s", f->ca[i]);
+		if (asprintf(&to, "%s/%zu.crt", certs, i) < 0)
+			return err_errno(e, -ENOMEM, "cannot fetch it");
+		r = fd_replace_file(AT_FDCWD, to, 0600, text, n);
+		if (r < 0)
+			return err_errno(e, r, "cannot write to the cache");
+	}
+	return 0;
+}
+
 static int skopeo(const struct oci *o, const char *const *words, struct buf *out, uint64_t ms,
 		  struct err *e)
 {
 	static const char *const before[] = { "prlimit", "--fsize=134217728", "--core=0", "skopeo",
 					      "--insecure-policy" };
 	const char *argv[WORDS_MAX] = { NULL };
+	_free_ const char **env = environment(o->f->env);
 	_free_ char *there = NULL;
 	size_t n = 0, i;
 	int r;
 
+	if (!env)
+		return err_errno(e, -ENOMEM, "cannot fetch it");
 	if (sys_find("skopeo", &there, e) < 0)
 		return e->code;
 	for (i = 0; i < ARRAY_SIZE(before); i++)
@@ -121,6 +176,7 @@ static int skopeo(const struct oci *o, const char *const *words, struct buf *out
 	for (i = 0; words[i] && n + 1 < WORDS_MAX; i++)
 		argv[n++] = words[i];
 	r = sys_run(&(struct sys_cmd) { .argv = argv,
+					.env = env,
 					.dir = o->f->work,
 					.group = true,
 					.out = out,
@@ -142,7 +198,7 @@ static int get_manifest(struct oci *o, struct err *e)
 	const struct kit_ref *k = o->f->ref;
 	struct buf out = BUF_INIT(MANIFEST_MAX + 1);
 	char from[KIT_REF_MAX + 128];
-	const char *words[] = { "inspect", "--raw", "--tls-verify=true", from, NULL };
+	const char *words[] = { "inspect", "--raw", "--tls-verify=true", from, NULL, NULL };
 	uint8_t sum[SHA256_SIZE];
 	struct sha256 s;
 	int r;
@@ -151,6 +207,8 @@ static int get_manifest(struct oci *o, struct err *e)
 		       k->digest ? "@sha256:" : ":", k->digest ? k->digest : k->rev);
 	if (on_loopback(k->where))
 		words[2] = "--tls-verify=false";
+	if (o->f->ca[0])
+		words[4] = "--cert-dir=" CERTS;
 	r = skopeo(o, words, &out, ASK_MS, e);
 	if (r == 0 && out.n > MANIFEST_MAX)
 		r = err_set(e, -EFBIG, "the registry's manifest is too large");
@@ -173,13 +231,14 @@ static int get_manifest(struct oci *o, struct err *e)
 static int get_layout(struct oci *o, struct err *e)
 {
 	char from[KIT_REF_MAX + 128];
-	const char *words[] = {
-		"copy", "-q", "--src-tls-verify=true", from, "oci:layout:kit", NULL
-	};
+	const char *words[] = { "copy", "-q", "--src-tls-verify=true", from, "oci:layout:kit",
+				NULL,   NULL };
 
 	(void)snprintf(from, sizeof(from), "docker://%s@%s", o->f->ref->where, o->digest);
 	if (on_loopback(o->f->ref->where))
 		words[2] = "--src-tls-verify=false";
+	if (o->f->ca[0])
+		words[5] = "--src-cert-dir=" CERTS;
 	return skopeo(o, words, NULL, FETCH_MS, e);
 }
 
@@ -273,8 +332,10 @@ int kit_fetch_oci(const struct kit_fetch *f, char **ret_text, struct err *e)
 {
 	struct oci o = { .f = f };
 	char *text = NULL;
-	int r = get_manifest(&o, e);
+	int r = copy_authorities(f, e);
 
+	if (r == 0)
+		r = get_manifest(&o, e);
 	if (r == 0)
 		r = get_layout(&o, e);
 	if (r == 0 && streq(o.layer.type, zip_type)) {

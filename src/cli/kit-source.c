@@ -13,6 +13,7 @@
 
 #include "base/sha256.h"
 #include "cli/kit-fetch.h"
+#include "cli/registry.h"
 #include "io/fd.h"
 
 enum { STAGE_OLD_S = 3600 };
@@ -286,6 +287,7 @@ static int from_afar(struct get *g, struct err *e)
 	_free_ char *work = dirs_join(g->stage, "work"), *raw = dirs_join(g->stage, "raw"),
 		    *text = NULL;
 	struct kit_fetch f = { .ref = &g->ref, .work = work, .raw = raw, .raw_fd = -1 };
+	struct registry way;
 	int r;
 
 	if (!work || !raw)
@@ -298,11 +300,16 @@ static int from_afar(struct get *g, struct err *e)
 			return r < 0 ? r : g->s.ref ? 0 : -ENOMEM;
 		}
 	}
-	r = open_dir(raw, NULL, &f.raw_fd, e);
+	r = registry_way(g->c, &way, e);
+	f.env = (const char *const *)way.env;
+	f.ca = way.ca;
+	if (r == 0)
+		r = open_dir(raw, NULL, &f.raw_fd, e);
 	if (r == 0)
 		r = g->ref.kind == KIT_REF_GIT ? kit_fetch_git(&f, &text, e)
 					       : kit_fetch_oci(&f, &text, e);
 	(void)fd_close(f.raw_fd);
+	registry_done(&way);
 	if (r == 0)
 		r = from_raw(g, e);
 	if (r == 0) {

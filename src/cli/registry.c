@@ -105,14 +105,19 @@ static int get_env(struct ctx *c, struct registry *ret, struct err *e)
 	return 0;
 }
 
-int registry_get(struct ctx *c, const char *domain, struct registry *ret, struct err *e)
+int registry_way(struct ctx *c, struct registry *ret, struct err *e)
 {
 	int r;
 
 	*ret = (struct registry) { .user = NULL };
 	r = get_ca(c, ret, e);
-	if (r == 0)
-		r = get_env(c, ret, e);
+	return r == 0 ? get_env(c, ret, e) : r;
+}
+
+int registry_get(struct ctx *c, const char *domain, struct registry *ret, struct err *e)
+{
+	int r = registry_way(c, ret, e);
+
 	if (r == 0)
 		r = get_secret(c, domain, ret, e);
 	return r < 0 ? err_ctx(e, "registry %.100s", domain) : 0;

@@ -16,4 +16,6 @@ struct registry {
 /* For a registry ("ghcr.io", "localhost:5000"): the global secret of it, if there is one. registry_done() in any case. */
 int registry_get(struct ctx *c, const char *domain, struct registry *ret, struct err *e)
 	_must_check_;
+/* The same without a secret: whom to trust, and the way out. */
+int registry_way(struct ctx *c, struct registry *ret, struct err *e) _must_check_;
 void registry_done(struct registry *r);
