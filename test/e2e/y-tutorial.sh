@@ -59,6 +59,7 @@ key=$PWD/key
 approvals=$XDG_CONFIG_HOME/bac/credentials.yaml
 
 # ---- what the tutorial's reader has
+is 'installation puts a link beside bac' "$(readlink "${BAC%/*}/sbx")" bac
 mkdir bin && ln -s "$BAC" bin/sbx
 PATH=$PWD/bin:$PATH
 python3 "$here/../lib/images.py" save pi-sandbox.tar pi-sandbox:0.87.1 "/usr/local/bin/pi=$here/guest/pi" "$curl" "$(type -P printenv)" || exit 1
