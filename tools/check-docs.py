@@ -93,8 +93,8 @@ def check_links():
     pages = [p for p in docs.rglob("*.md") if "protocol" not in p.parts]
     named = {(docs / t).resolve() for _, t, _ in links(docs / "README.md")}
     for page in pages:
-        if page.parent == docs and page.name != "README.md" and page.resolve() not in named:
-            faults.append(f"{docs / 'README.md'}: does not lead to {page.name}")
+        if page != docs / "README.md" and page.resolve() not in named:
+            faults.append(f"{docs / 'README.md'}: does not lead to {page.relative_to(docs)}")
         for n, target, anchor in links(page):
             there = page.parent / target if target else page
             if "://" in target:
