@@ -1,7 +1,7 @@
 #!/bin/bash
 # Every command in docs/ and in the README, typed as it stands there: test/lib/walk.py says how, test/docs/PAGE.sh makes what a page supposes.
 # PAGES="network kits": these only. AGENTS="pi": also what has real agents installed from npm. A row names page and line.
-# timeout: 1800
+# timeout: 7200
 no_policy=1
 . "${0%/*}/lib.sh"
 here=${0%/*}
