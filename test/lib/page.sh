@@ -4,7 +4,6 @@
 #   answer PATTERN KEYS                     a command that matches (as in case) runs on a terminal, and KEYS (\r, \x03, ...) is typed when it asks
 #   answer PATTERN REGEX KEYS [REGEX KEYS]  ... when it has printed REGEX
 #   after PATTERN COMMAND                   done once when a command that matches was typed
-#   lacks WORD WHY                          what needs=WORD is skipped, and why
 #   skip_page WHY                           nothing of the page can be typed here
 #   deadline SECONDS                        of each command, from now on (120)
 #   wait_for SECONDS COMMAND...             until it succeeds
@@ -16,7 +15,6 @@
 
 answer() { printf '%s\0' "$#" "$@" >>"$world/answers"; }
 after() { printf '%s\0' "$#" "$@" >>"$world/after"; }
-lacks() { printf '%s\0' "$1" "$2" >>"$world/lacks"; }
 skip_page() { printf '%s' "$1" >"$world/skip"; }
 deadline() { printf '%s' "$1" >"$world/deadline"; }
 

@@ -11,7 +11,7 @@ A page is what stands in its fences, from top to bottom:
                      "Denied: ", ...; then it must be another
     yaml NAME        (or another language; sh file=NAME) the block is written to that file. Without NAME it is shown
     sh agents        typed where AGENTS names the page's agent (docs/agents/NAME.md) or any; else skipped
-    sh needs=WORD    typed where the machine has it: NEEDS, or what the fixture says; else skipped
+    sh needs=WORD    typed where the machine has it: NEEDS; else skipped
     text             shown, as are tables and words in a line
 
 A fence of no or of another language, and indented code, are faults: the page is refused.
@@ -76,6 +76,8 @@ class Block:
         for word in words:
             key, _, value = word.partition("=")
             if key == "needs" and value:
+                if value not in NEEDS:
+                    raise Fault(line - 1, f"nobody says what '{value}' is")
                 self.needs.append(value)
             elif word == "agents":
                 self.needs.append("agents")
@@ -353,18 +355,15 @@ class Page:
         self.path, self.rows = path, rows
         self.name = path.name if path.parent.name != "agents" else f"agents/{path.name}"
 
-    def lacking(self, needs, world):
+    def lacking(self, needs):
         """Why a block cannot be typed here."""
-        said = world.told("lacks")
         for need in needs:
             if need == "agents":
                 agents = os.environ.get("AGENTS", "").split()
                 mine = self.path.stem if self.name.startswith("agents/") else None
                 if not agents or (mine and mine not in agents):
                     return 'minutes of npm for each agent: AGENTS="pi codex ..." says which'
-            elif need in said[::2]:
-                return said[said.index(need) + 1]
-            elif need in NEEDS and not NEEDS[need][0]():
+            elif not NEEDS[need][0]():
                 return NEEDS[need][1]
         return ""
 
@@ -401,7 +400,7 @@ class Page:
         return True
 
     def block(self, world, block, typed):
-        why = self.lacking(block.needs, world)
+        why = self.lacking(block.needs)
         if block.file:
             (world.world / "file").write_text("".join(line + "\n" for line in block.lines))
             status, out = world.do("file", block.file)
