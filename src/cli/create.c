@@ -538,6 +538,7 @@ static int only_for_new(const struct create_args *o, struct err *e)
 		bool given;
 		const char *option;
 	} list[] = { { o->tmpl, "--template" },
+		     { o->pull, "--pull" },
 		     { o->memory, "--memory" },
 		     { o->cpus, "--cpus" },
 		     { o->read_only, "--read-only" },

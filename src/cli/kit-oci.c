@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "cli/kit-fetch.h"
 #include "cli/kit-tree.h"
+#include "image/skopeo.h"
 #include "io/fd.h"
 #include "sys/dirs.h"
 #include "sys/spawn.h"
@@ -164,6 +165,7 @@ static int skopeo(const struct oci *o, const char *const *words, struct buf *out
 	const char *argv[WORDS_MAX] = { NULL };
 	_free_ const char **env = environment(o->f->env);
 	_free_ char *there = NULL;
+	char said[ERR_MSG_MAX / 2];
 	size_t n = 0, i;
 	int r;
 
@@ -182,6 +184,8 @@ static int skopeo(const struct oci *o, const char *const *words, struct buf *out
 					.out = out,
 					.deadline_ms = ms },
 		    e);
+	if (r > 0 && image_skopeo_message(e->msg, said, sizeof(said)))
+		return err_set(e, -EIO, "cannot fetch it: skopeo: %s", said);
 	if (r > 0)
 		e->code = -EIO;
 	return r ? err_ctx(e, "cannot fetch it") : 0;

@@ -16,8 +16,7 @@ enum { ARGS_MAX = 32, LINE_LONGEST = 16 * 1024, TICK_MS = 500, AUTH_FD = 3 };
 
 /* ---- its words ---- */
 
-/* The quoted value of msg= in a line, without its quoting, into dst. */
-static bool message(const char *line, char *dst, size_t max)
+bool image_skopeo_message(const char *line, char *dst, size_t max)
 {
 	const char *p = strstr(line, " msg=");
 	size_t n = 0;
@@ -71,7 +70,7 @@ static void end_line(struct talk *t)
 	if (!t->n)
 		return;
 	t->n = 0;
-	if (!message(t->line, t->msg, sizeof(t->msg)))
+	if (!image_skopeo_message(t->line, t->msg, sizeof(t->msg)))
 		(void)snprintf(t->msg, sizeof(t->msg), "%s", t->line);
 	if (strstr(t->line, " level=debug ")) {
 		if (t->s->request)

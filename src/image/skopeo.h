@@ -19,6 +19,9 @@ struct image_skopeo {
 	void *user;
 };
 
+/* What a line of skopeo's says: the value of msg=, without its quoting, cut to max with its NUL, into dst. False: it has none. */
+bool image_skopeo_message(const char *line, char *dst, size_t max);
+
 /* Run `skopeo ARGS`; args[0] is the command ("copy", "inspect", "list-tags"), the rest its options and operands
  * (NULL-terminated). out takes what it prints; more than its maximum is -EFBIG. 0: it ended well. 1: it did not, and the message
  * is its own. -EINTR: a signal came; -Exxx: it could not be run. */

@@ -77,6 +77,7 @@ status 'EX-05: the status of run' 7 bac run --name x -- sh -c 'exit 7'
 status 'and 0' 0 bac run --name x -- true
 like 'run comes back to the same' "$(bac run --name x -- hostname)" '^x$'
 fails 'limits only for new ones' bac run --name x --cpus 1 -- true
+fails 'and when to pull' bac run --name x --pull never -- true
 like 'in words of sbx' "$err" 'can only be used when creating a new sandbox'
 for name in -a '' ".." a/b "$(printf 'a%.0s' $(seq 64))" default a_b 'a b' 数据 'a.'; do
 	run bac create "--name=$name" shell

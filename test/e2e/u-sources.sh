@@ -230,7 +230,7 @@ if command -v docker-registry >/dev/null && command -v skopeo >/dev/null; then
 	refused 'a link out in a layer' "$reg/ns/kit:link" 'leads out of the kit'
 	refused 'a layer that unpacks to too much' "$reg/ns/kit:bomb" 'more than 64 MiB'
 	refused 'or to too many files' "$reg/ns/kit:many" 'more than 8192 files'
-	refused 'a tag that is not there' "$reg/ns/kit:nope" 'cannot fetch it'
+	refused 'a tag that is not there' "$reg/ns/kit:nope" 'cannot fetch it: skopeo: [^=]*manifest unknown'
 	refused 'another namespace' "$reg/nsx/kit:v2" 'not in your allowlist'
 	pulled 'by digest' "$reg/ns/kit@$(cat v2.digest)"
 	kill "$registry"
