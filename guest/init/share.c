@@ -69,6 +69,30 @@ static int make_place(const char *path, bool file)
 	return fd < 0 ? -errno : 0;
 }
 
+/* The folders above, as far as they are the guest's own, let everybody pass: with a folder of the host's root the way
+ * leads through /root, which is closed to the agent in every image. */
+static int open_way(const char *path)
+{
+	char part[WIRE_PATH_MAX + 1];
+	struct stat root, st;
+	size_t i;
+
+	if (stat("/", &root) < 0)
+		return -errno;
+	for (i = 1; i < sizeof(part) && path[i]; i++) {
+		if (path[i] != '/')
+			continue;
+		memcpy(part, path, i);
+		part[i] = '\0';
+		if (lstat(part, &st) < 0)
+			return -errno;
+		if (st.st_dev == root.st_dev && S_ISDIR(st.st_mode) &&
+		    (st.st_mode & 0111) != 0111 && chmod(part, (st.st_mode & 07777) | 0111) < 0)
+			return -errno;
+	}
+	return 0;
+}
+
 /* The other name. One that is there already is left alone: it is the guest's. */
 static void make_alias(const struct wire_mount *m)
 {
@@ -77,7 +101,8 @@ static void make_alias(const struct wire_mount *m)
 	if (!m->alias[0])
 		return;
 	(void)snprintf(above, sizeof(above), "%s", m->alias);
-	if (boot_make_dirs(dirname(above), 0755) < 0 || symlink(m->path, m->alias) < 0)
+	if (boot_make_dirs(dirname(above), 0755) < 0 || symlink(m->path, m->alias) < 0 ||
+	    open_way(m->alias) < 0)
 		die_note("%s does not become another name of %s: %s", m->alias, m->path,
 			 err_text(errno));
 }
@@ -92,6 +117,9 @@ static int do_mount(const struct wire_mount *m, struct err *e)
 	r = make_place(m->path, m->flags & MOUNT_FILE);
 	if (r < 0)
 		return err_errno(e, r, "cannot make %s in the sandbox", m->path);
+	r = open_way(m->path);
+	if (r < 0)
+		return err_errno(e, r, "cannot open the way to %s in the sandbox", m->path);
 	(void)snprintf(from, sizeof(from), SHARES_ROOT "/%u", m->id);
 	if (mount(from, m->path, NULL, MS_BIND, NULL) < 0)
 		return err_errno(e, -errno, "cannot mount %s in the sandbox", m->path);

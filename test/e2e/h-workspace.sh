@@ -509,6 +509,12 @@ fails 'twice is refused' bac mount x more
 ok 'umount' bac umount x more
 sees 'is gone' x "os.path.exists('$PWD/more/f')" False
 is 'the host keeps it' "$(cat more/*)" $'x\nin'
+mkdir -p shut/in
+echo deep >shut/in/f
+ok 'a folder of that name in the sandbox lets nobody pass' bac exec -u root x mkdir -m 700 "$PWD/shut"
+ok 'mount: below it' bac mount x shut/in
+is 'the agent gets there all the same' "$(bac exec -w "$PWD/shut/in" x cat f)" deep
+ok 'and it goes' bac umount x shut/in
 ok 'mount: read-only' bac mount x more:ro
 matches 'cannot be changed' x "tries([lambda: put('$PWD/more/f', 'y'), lambda: put('$PWD/more/h', 'y')])" "$refused"
 sees 'can be read' x "cat('$PWD/more/f')" x
