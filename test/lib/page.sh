@@ -57,4 +57,5 @@ public() {
 	# a rule about a method has the connection opened, so that npm inside sees an authority that it knows
 	local rule='bac policy deny network --method DELETE registry.npmjs.''org:443'
 	$rule >/dev/null 2>&1 || after 'bac policy init*' "$rule"
+	deadline 300 # npm of an emulated machine takes its time
 }
