@@ -109,12 +109,15 @@ exec 9<&-
 wait
 
 # --- signals and time
+# the file goes first: its old "up" would be found, and the signal would meet a shell that is not bac yet
+rm -f sig.out
 "$BAC" exec x sh -c 'trap "echo got; exit 3" INT; echo up; while :; do sleep 0.1; done' >sig.out &
 pid=$!
 wait_for 60 grep -q up sig.out
 kill -INT $pid
 wait $pid
 is 'SIGINT reaches the command' "$?/$(tail -1 sig.out)" 3/got
+rm -f sig.out
 "$BAC" exec x sh -c 'echo up; sleep 555 | sleep 555' >sig.out &
 pid=$!
 wait_for 60 grep -q up sig.out
@@ -122,6 +125,7 @@ kill -TERM $pid
 wait $pid
 is 'SIGTERM reaches the whole group' "$?" 143
 wait_for 20 bash -c '! "$BAC" exec x pgrep -f "sleep 555"' && pass 'nothing of it is left' || fail 'nothing of it is left'
+rm -f sig.out
 "$BAC" exec x sh -c 'echo up; exec sleep 556' >sig.out &
 pid=$!
 wait_for 60 grep -q up sig.out

@@ -170,9 +170,12 @@ snapshot() {
 }
 
 # The way out, whatever happened: no sandbox stays, and the runner gets its plan.
+# Of this process alone: a child that a signal meets before it is another program has our traps.
+e2e_pid=$BASHPID
 e2e_end() {
 	local status=$?
 	trap - EXIT
+	[ "$BASHPID" = "$e2e_pid" ] || exit "$status"
 	if [ "$status" -ne 77 ]; then
 		timeout -k 5 120 "$BAC" rm --all --force >"$E2E_DIR/out" 2>&1 ||
 			note "rm --all --force: $(cat "$E2E_DIR/out")"
