@@ -76,8 +76,9 @@ build = pathlib.Path(sys.argv[1]).resolve()
 kept = commands(build)
 wanted = [pathlib.Path(a).resolve() for a in sys.argv[2:]] or sorted(kept)
 rules = version.encode() + (pathlib.Path(__file__).parent.parent / ".clang-tidy").read_bytes()
-clean = build / "tidy-clean"  # an empty file for each verdict "nothing found", named by what it depends on
-clean.mkdir(exist_ok=True)
+# An empty file for each verdict "nothing found", named by what it depends on: good for every checkout.
+clean = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache", "bac-check", "tidy")
+clean.mkdir(parents=True, exist_ok=True)
 
 
 def once(path):

@@ -232,7 +232,7 @@ bool ruling_there(struct fs *f, const struct node *n, int fd)
 		return false;
 	if (root == 1) /* "/": the share is a mount of its own */
 		root = 0;
-	if (len <= root || strncmp(now, f->path, (size_t)root) || now[root] != '/')
+	if (len <= root || strncmp(now, f->path, (size_t)root) != 0 || now[root] != '/')
 		return false;
 	now += root + 1;
 	len -= root + 1;
