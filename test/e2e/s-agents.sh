@@ -191,7 +191,7 @@ ok 'a small kit' bac create -q --name q1 ../../quick
 took() { # what one costs, in ms
 	local a b
 	a=$(now)
-	"$BAC" create -q --name m "$@" 2>/dev/null || return 1
+	"$BAC" create -q --name m "$1" . 2>/dev/null || return 1
 	b=$(now)
 	"$BAC" rm -f m >/dev/null
 	echo $(((b - a) / 1000000))
