@@ -53,7 +53,8 @@ def kernel():
     for d in cache.iterdir():
         if not d.name.startswith(".") and (d / "vmlinux").exists():
             known.append((json.load(open(d / "kernel.json")), d / "vmlinux"))
-    return next((v for k, v in known if k.get("kind") == "minimal"), known[0][1])
+    known.sort(key=lambda one: (one[0].get("kind") == "minimal", one[0]["version"], one[0]["created"]))
+    return known[-1][1]  # as bac chooses: a minimal one, not of an older bac if there is another, the newest
 
 
 def template():

@@ -122,7 +122,8 @@ def cached(folder, mark):
 
 def kernel():
     known = [(json.load(open(d / "kernel.json")), d) for d in cached("kernels", "vmlinux")]
-    return next((d for k, d in known if k.get("kind") == "minimal"), known[0][1])
+    known.sort(key=lambda one: (one[0].get("kind") == "minimal", one[0]["version"], one[0]["created"]))
+    return known[-1][1]
 
 
 def make_repo(tmp):
