@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """What it costs that bac-proxy opens TLS, beside squid with ssl-bump and mitmproxy, in one run. No machine: network namespaces.
 
-tls.py BAC-PROXY BAC-AUDIT BENCH-TLS [WAY...]
+tls.py BAC-PROXY BAC-AUDIT BENCH-TLS BENCH-RELAY [WAY...]
 
 The same client (bench/tls.c: HTTP/1.1, a thread a connection) in the guest's namespace, the same nginx behind; each way is
 a CONNECT of the client to a proxy that opens it. bac-proxy has a credential put on each request and each written to the
-log by bac-audit before it goes on; squid runs without log and cache, mitmdump quiet. Ways take turns BENCH_RUNS (default 3) times,
+log by bac-audit before it goes on; squid runs without log and cache, mitmdump quiet. "bare" is bench/relay.c: the two ends of TLS and
+nothing else, so what no proxy is without on this machine; "bare, asking" has two others that each request waits for, as bac-proxy has its
+keeper and its log. Ways take turns BENCH_RUNS (default 3) times,
 the medians count; BENCH_S (default 4) is the length of one measurement. Columns: new connections (handshake and one
 request) a second; requests a second on 1, 32 and 256 connections that stay; time of a request on one warm connection, less that of the
 straight way; MB/s of 256 MiB. bac-keeper lies beside bac-proxy. Exits with 77 where something is missing, and says what.
@@ -22,7 +24,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "proxy"))
 import rig  # noqa: E402
 
-PROXY, AUDIT, CLIENT = (os.path.abspath(x) for x in sys.argv[1:4])
+PROXY, AUDIT, CLIENT, RELAY = (os.path.abspath(x) for x in sys.argv[1:5])
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
 SECONDS = os.environ.get("BENCH_S", "4")
 NET = "bac-net-policy 1\nr0\tsandbox\tallow\t-\t-\ta.test:9443\nend 1\n"
@@ -171,15 +173,21 @@ def show(ways):
               f", added p50 {(w.median('p50') - straight.median('p50')) / max(1, bac.median('p50') - straight.median('p50')):.2f} times as much")
 
 
+def bare(port, others):
+    return subprocess.Popen([*WITH_US, RELAY, NEAR, port, "a.test", opened.A, "9443", work + "/a.pem", work + "/public.pem", others])
+
+
 def ways(r, kids, only):
     out = [Way("straight", "-", 9443, work + "/public.pem", subprocess.Popen),
            Way("bac-proxy", rig.GATEWAY, 3128, r.ca, r.guest.popen)]
-    for name, port, ca, start in (("squid", 3129, work + "/ca.pem", squid), ("mitmproxy", 3130, work + "/mitm/mitmproxy-ca-cert.pem", mitm)):
+    others = (("bare", 3131, "public.pem", lambda: bare("3131", "0")), ("bare, asking", 3132, "public.pem", lambda: bare("3132", "2")),
+              ("squid", 3129, "ca.pem", squid), ("mitmproxy", 3130, "mitm/mitmproxy-ca-cert.pem", mitm))
+    for name, port, ca, start in others:
         if only and name not in only:
             continue
         kids.append(start())
         rig.wait_port(NEAR, port)
-        out.append(Way(name, NEAR, port, ca, r.guest.popen))
+        out.append(Way(name, NEAR, port, f"{work}/{ca}", r.guest.popen))
     return out
 
 
@@ -202,7 +210,7 @@ def main():
         rig.sh(f"ip link add near0 type veth peer name near1; ip link set near1 netns {r.guest.holder.pid}; "
                f"ip addr add {NEAR}/30 dev near0; ip link set near0 up")
         r.guest.sh("ip addr add 172.31.0.2/30 dev near1; ip link set near1 up; sysctl -qw net.ipv4.tcp_tw_reuse=1")
-        rows = ways(r, kids, sys.argv[4:])
+        rows = ways(r, kids, sys.argv[5:])
         for _ in range(RUNS):
             for w in rows:
                 w.measure()
