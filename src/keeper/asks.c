@@ -16,8 +16,10 @@ struct wait {
 /* Tokens that bac-fetch is writing: one or two keys. */
 struct tokens {
 	struct tokens *next;
-	uint32_t number;
+	uint32_t number; /* of who asked */
+	bool alone;      /* who asked is gone */
 	uint32_t put[2]; /* 0: none, or it is written */
+	char key[2][CRED_KEY_MAX + 1];
 	bool failed;
 };
 
@@ -99,13 +101,18 @@ static uint64_t now(void)
 	return fd_now_ns();
 }
 
-/* Where that is not possible, all that was asked has failed: at the end of the turn. */
-static void ask_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key)
+void asks_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key)
 {
 	const struct keeper_msg m = { .type = type, .number = number, .text = key };
 
 	if (peer_send(&k->fetch, &m) < 0)
 		k->fetch_lost = true;
+}
+
+uint32_t asks_number(struct keeper *k)
+{
+	k->last_put = (k->last_put + 1) | 1U << 31;
+	return k->last_put;
 }
 
 static struct wait *wait_new(const struct keeper_msg *m, const struct host *h)
@@ -144,14 +151,17 @@ static int want(struct keeper *k, struct wait *w, const struct cred_use *u)
 {
 	struct cache_reply reply;
 	uint32_t number = w->number;
-	int r = cache_want(k->cache, u->key, now(), &w->link, &reply);
+	int r = u->kind == CRED_TOKEN ? turn_new(k, number, u->key, &w->link)
+				      : cache_want(k->cache, u->key, now(), &w->link, &reply);
 
 	switch (r) {
+	case 0: /* its turn comes */
+		return 0;
 	case CACHE_HAVE:
 	case CACHE_FAILED:
 		return settle(k, w, u, &reply);
 	case CACHE_ASK:
-		ask_fetch(k, KEEPER_GET, reply.number, u->key);
+		asks_fetch(k, KEEPER_GET, reply.number, u->key);
 		return 0;
 	case CACHE_WAIT:
 		return 0;
@@ -271,10 +281,12 @@ static void tokens_settle(struct keeper *k)
 			continue;
 		}
 		*at = t->next;
-		(void)!(t->failed ? no(k, t->number, KEEPER_NO_FAILED,
-				       "the new tokens hold until the sandbox stops: the store "
-				       "does not take them")
-				  : peer_send(&k->proxy, &kept));
+		if (!t->alone)
+			(void)!(t->failed ? no(k, t->number, KEEPER_NO_FAILED,
+					       "the new tokens hold until the sandbox stops: the "
+					       "store "
+					       "does not take them")
+					  : peer_send(&k->proxy, &kept));
 		free(t);
 	}
 }
@@ -283,8 +295,7 @@ static uint32_t put(struct keeper *k, const char *key, struct keeper_bytes value
 {
 	struct keeper_msg m = { .type = KEEPER_PUT, .text = key, .bytes = value };
 
-	k->last_put = (k->last_put + 1) | 1U << 31; /* apart from the cache's numbers */
-	m.number = k->last_put;
+	m.number = asks_number(k);
 	return peer_send(&k->fetch, &m) == 0 ? m.number : 0;
 }
 
@@ -316,7 +327,7 @@ static bool other_half(const char *refresh, char *ret, size_t max)
 static int on_tokens(struct keeper *k, const struct keeper_msg *m)
 {
 	const struct cred_use *u;
-	char access[CRED_KEY_MAX + 1], refresh[CRED_KEY_MAX + 1];
+	char access[CRED_KEY_MAX + 1];
 	struct tokens *t;
 	struct host h;
 	int r = find_use(k, m, &h, &u);
@@ -331,15 +342,22 @@ static int on_tokens(struct keeper *k, const struct keeper_msg *m)
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return failed(k, m->number, -ENOMEM);
-	(void)snprintf(refresh, sizeof(refresh), "%s", u->key);
+	(void)snprintf(t->key[0], sizeof(t->key[0]), "%s", access);
+	(void)snprintf(t->key[1], sizeof(t->key[1]), "%s", u->key);
 	t->number = m->number;
 	t->next = k->tokens;
 	k->tokens = t;
-	t->put[0] = renew(k, access, m->bytes);
+	t->put[0] = renew(k, t->key[0], m->bytes);
 	if (m->bytes2.n)
-		t->put[1] = renew(k, refresh, m->bytes2);
+		t->put[1] = renew(k, t->key[1], m->bytes2);
 	t->failed = !t->put[0] || (m->bytes2.n && !t->put[1]);
 	tokens_settle(k);
+	return 0;
+}
+
+static int on_over(struct keeper *k, const struct keeper_msg *m)
+{
+	turn_over(k, m->number);
 	return 0;
 }
 
@@ -356,18 +374,49 @@ static bool put_done(struct keeper *k, uint32_t number, const char *why)
 			if (why)
 				keeper_say(k, "new tokens cannot be written into the store: %s",
 					   why);
+			else
+				cache_saved(k->cache, t->key[i]);
 			tokens_settle(k);
 			return true;
 		}
 	return false;
 }
 
+/* ---- the turns of refresh tokens ---- */
+
+/* What the store did not take is newer than what it has. */
+static int turn_told(struct keeper *k, struct turn *t, const struct cache_reply *reply)
+{
+	char access[CRED_KEY_MAX + 1];
+	struct cache_reply unsaved;
+
+	if (other_half(t->key, access, sizeof(access)))
+		cache_doubt(k->cache, access); /* who had the turn before may have renewed it */
+	mark(k, t->key, reply->value, reply->n);
+	keeper_tell_marks(k);
+	if (cache_unsaved(k->cache, t->key, &unsaved))
+		reply = &unsaved;
+	settle_all(k, take_ptr(t->wait), t->key, reply);
+	return 0;
+}
+
+/* Or it took too long, and has been told before. */
+static int turn_failed(struct keeper *k, struct turn *t, const struct cache_reply *reply)
+{
+	settle_all(k, take_ptr(t->wait), t->key, reply);
+	turn_end(k, t);
+	return 0;
+}
+
 static int on_got(struct keeper *k, const struct keeper_msg *m)
 {
 	struct cache_reply reply = { .value = m->bytes.p, .n = m->bytes.n };
+	struct turn *t = turn_asked(k, m->number);
 	struct cache_wait *all;
 	const char *key;
 
+	if (t)
+		return turn_told(k, t, &reply);
 	cache_got(k->cache, m->number, m->bytes.p, m->bytes.n, m->when, now(), &key, &all);
 	if (!key)
 		return 0;
@@ -381,13 +430,16 @@ static int on_not(struct keeper *k, const struct keeper_msg *m)
 {
 	struct cache_reply reply = { .text = *m->text ? m->text : "it cannot be got" };
 	struct cache_wait *all;
+	struct turn *t = turn_asked(k, m->number);
 	uint32_t again = 0;
 	const char *key;
 
+	if (t)
+		return turn_failed(k, t, &reply);
 	if (put_done(k, m->number, m->text))
 		return 0;
 	if (cache_not(k->cache, m->number, m->text, now(), &key, &all, &again) == CACHE_ASK)
-		ask_fetch(k, KEEPER_GET, again, key);
+		asks_fetch(k, KEEPER_GET, again, key);
 	else if (key)
 		settle_all(k, all, key, &reply);
 	keeper_tell_marks(k);
@@ -406,9 +458,10 @@ static const struct {
 	char from;
 	int (*run)(struct keeper *k, const struct keeper_msg *m);
 } ops[] = {
-	[KEEPER_LEAF] = { 'P', on_leaf },     [KEEPER_VALUE] = { 'P', on_value },
-	[KEEPER_TOKENS] = { 'P', on_tokens }, [KEEPER_GOT] = { 'F', on_got },
-	[KEEPER_NOT] = { 'F', on_not },       [KEEPER_PUT_DONE] = { 'F', on_put_done },
+	[KEEPER_LEAF] = { 'P', on_leaf },         [KEEPER_VALUE] = { 'P', on_value },
+	[KEEPER_TOKENS] = { 'P', on_tokens },     [KEEPER_OVER] = { 'P', on_over },
+	[KEEPER_GOT] = { 'F', on_got },           [KEEPER_NOT] = { 'F', on_not },
+	[KEEPER_PUT_DONE] = { 'F', on_put_done },
 };
 
 static int dispatch(struct keeper *k, char from, const struct keeper_msg *m)
@@ -438,7 +491,7 @@ static void ask_again(struct keeper *k)
 	bool peek;
 
 	while ((key = cache_again(k->cache, &number, &peek)))
-		ask_fetch(k, peek ? KEEPER_PEEK : KEEPER_GET, number, key);
+		asks_fetch(k, peek ? KEEPER_PEEK : KEEPER_GET, number, key);
 }
 
 static void peek(struct keeper *k, const char *key)
@@ -446,7 +499,7 @@ static void peek(struct keeper *k, const char *key)
 	struct cache_reply reply;
 
 	if (cache_peek(k->cache, key, &reply) == CACHE_ASK)
-		ask_fetch(k, KEEPER_PEEK, reply.number, key);
+		asks_fetch(k, KEEPER_PEEK, reply.number, key);
 }
 
 void asks_credentials(struct keeper *k)
@@ -470,12 +523,9 @@ void asks_proxy_gone(struct keeper *k)
 		all = all->next;
 		free(w);
 	}
-	while (k->tokens) { /* they are written all the same */
-		struct tokens *t = k->tokens;
-
-		k->tokens = t->next;
-		free(t);
-	}
+	for (struct tokens *t = k->tokens; t; t = t->next) /* they are written all the same */
+		t->alone = true;
+	turns_drop(k);
 }
 
 void asks_fetch_gone(struct keeper *k)
@@ -484,6 +534,12 @@ void asks_fetch_gone(struct keeper *k)
 	struct cache_wait *all = cache_take_all(k->cache, true);
 
 	k->fetch_lost = false;
+	for (struct turn *t = k->turns; t; t = t->next) {
+		const struct cache_reply none = { .text = why };
+
+		settle_all(k, take_ptr(t->wait), t->key, &none);
+	}
+	turns_drop(k);
 	while (all) {
 		struct wait *w = (struct wait *)all;
 

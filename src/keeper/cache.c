@@ -16,6 +16,7 @@ struct entry {
 	uint32_t asked; /* the number of the question, 0: none */
 	bool peek;      /* and it is one */
 	bool again;     /* it is to be asked anew */
+	bool unsaved;   /* the value is one of ours, and nowhere else */
 	struct cache_wait *waits, **end;
 };
 
@@ -42,6 +43,7 @@ static void empty(struct entry *e)
 	free(e->failed);
 	e->failed = NULL;
 	e->until = 0;
+	e->unsaved = false;
 }
 
 static void drop(struct entry *e)
@@ -242,7 +244,34 @@ int cache_put(struct cache *c, const char *key, const uint8_t *value, size_t n,
 	e->asked = 0;
 	e->again = e->peek = false;
 	store(e, value, n, UINT64_MAX);
+	e->unsaved = e->value;
 	return e->value ? 0 : -ENOMEM;
+}
+
+void cache_saved(struct cache *c, const char *key)
+{
+	struct entry *e = find(c, key);
+
+	if (e && e->unsaved)
+		empty(e);
+}
+
+void cache_doubt(struct cache *c, const char *key)
+{
+	struct entry *e = find(c, key);
+
+	if (e && !e->unsaved)
+		empty(e);
+}
+
+bool cache_unsaved(const struct cache *c, const char *key, struct cache_reply *ret)
+{
+	const struct entry *e = find(c, key);
+
+	if (!e || !e->unsaved)
+		return false;
+	*ret = (struct cache_reply) { .value = e->value, .n = e->n };
+	return true;
 }
 
 void cache_forget(struct cache *c)

@@ -57,10 +57,18 @@ void cache_got(struct cache *c, uint32_t number, const uint8_t *value, size_t n,
 int cache_not(struct cache *c, uint32_t number, const char *why, uint64_t now, const char **ret_key,
 	      struct cache_wait **ret, uint32_t *ret_number);
 
-/* It was changed by us: good until forgotten, and an answer that is on its way is not any more. *ret is who waits. 0, -E2BIG; -ENOMEM: it
- * is not kept. */
+/* It was changed by us: good until forgotten or saved, and an answer that is on its way is not any more. *ret is who waits. 0, -E2BIG;
+ * -ENOMEM: it is not kept. */
 int cache_put(struct cache *c, const char *key, const uint8_t *value, size_t n,
 	      struct cache_wait **ret) _must_check_;
+
+/* What was put is where it is asked for, too: from now on that goes. */
+void cache_saved(struct cache *c, const char *key);
+/* Was it put, and not saved since? Then *ret has it, until the next call. */
+bool cache_unsaved(const struct cache *c, const char *key, struct cache_reply *ret);
+
+/* It may be another by now: it is asked for again when it is wanted. What was put and is not saved stays. */
+void cache_doubt(struct cache *c, const char *key);
 
 /* All values and failures go. What is on its way is not good any more: cache_again() says what to ask anew. */
 void cache_forget(struct cache *c);

@@ -2,7 +2,11 @@
  * entry may be a command of the user's. Descriptor 3 is the keeper (wire/keeper.h), whose end is its own; 2 takes a line when it dies.
  *
  * Each question is a child of its own, which opens the store, answers and ends: so no value stays, a command that hangs holds nobody up, and what takes too long is killed. A
- * write is waited for, so that who reads afterwards finds it. */
+ * write is waited for, so that who reads afterwards finds it.
+ *
+ * The child of a turn takes the lock of that login first, reads what the sandbox before it has left there, and lives on after its answer until it is told that the turn
+ * is over: so the lock cannot outlive whoever holds it. */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +22,7 @@
 #include "io/fd.h"
 #include "secrets/store.h"
 #include "sys/dirs.h"
+#include "sys/lock.h"
 #include "wire/keeper.h"
 
 enum {
@@ -25,11 +30,15 @@ enum {
 	CHILDREN_MAX = 8,
 	COMMAND_MS = 30000, /* for a command of the user's */
 	CHILD_S = 45,       /* for all that a child does */
+	WAIT_S = 120,       /* to have a turn, and the value */
+	HOLD_S = 30,        /* then, for the provider's answer */
+	LOGIN_S = 60,       /* another sandbox may have renewed it */
 };
 
 struct child {
 	pid_t pid; /* 0: none */
 	uint32_t number;
+	bool loose; /* nobody wants to hear of it */
 };
 
 struct fetch {
@@ -77,19 +86,30 @@ static int peek(struct store *s, const struct keeper_msg *m, char **ret, size_t 
 	return r;
 }
 
+static bool of_login(const char *key)
+{
+	const char *kind = strchr(key, '/');
+
+	return kind && starts_with(kind, "/oauth/");
+}
+
 /* A value and how long it is good for; NULL: to a peek, it must be made. */
 static int get(struct store *s, const struct keeper_msg *m, char **ret, size_t *ret_n,
 	       int64_t *ret_refresh, struct err *e)
 {
-	if (m->type == KEEPER_GET)
-		return store_resolve(s, m->text, COMMAND_MS, ret, ret_n, ret_refresh, e);
+	int r = 0;
+
 	*ret_refresh = -1;
-	if (peek(s, m, ret, ret_n) < 0)
+	if (m->type != KEEPER_PEEK)
+		r = store_resolve(s, m->text, COMMAND_MS, ret, ret_n, ret_refresh, e);
+	else if (peek(s, m, ret, ret_n) < 0)
 		*ret = NULL;
-	return 0;
+	if (of_login(m->text) && (*ret_refresh < 0 || *ret_refresh > LOGIN_S))
+		*ret_refresh = LOGIN_S;
+	return r;
 }
 
-static void on_get(const struct fetch *f, const struct keeper_msg *m)
+static bool on_get(const struct fetch *f, const struct keeper_msg *m)
 {
 	_cleanup_(store_closep) struct store *s = NULL;
 	struct keeper_msg a = { .type = KEEPER_GOT, .number = m->number };
@@ -102,13 +122,49 @@ static void on_get(const struct fetch *f, const struct keeper_msg *m)
 	if (r == 0)
 		r = get(s, m, &value, &n, &refresh, &e);
 	if (r < 0 || !value) {
-		not(m->number, r < 0 && m->type == KEEPER_GET ? e.msg : "");
-		return;
+		not(m->number, r < 0 && m->type != KEEPER_PEEK ? e.msg : "");
+		return false;
 	}
 	a.bytes = (struct keeper_bytes) { (const uint8_t *)value, (uint32_t)n };
 	a.when = refresh < 0 ? UINT64_MAX : (uint64_t)refresh;
 	answer(&a);
 	(void)store_value_free(value, n);
+	return true;
+}
+
+/* The lock of a login, beside the store that it is in. */
+static int take_lock(const struct fetch *f, const char *key, int *ret)
+{
+	_close_ int dir = open(f->config, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char name[STORE_KEY_MAX + 16];
+
+	if (dir < 0)
+		return -errno;
+	(void)snprintf(name, sizeof(name), ".turn.%s", key);
+	for (char *p = name; *p; p++)
+		if (*p == '/')
+			*p = '.';
+	return lock_take(dir, name, false, true, ret);
+}
+
+static void on_turn(const struct fetch *f, const struct keeper_msg *m)
+{
+	_close_ int lock = -1;
+	char text[200];
+	int r;
+
+	(void)alarm(WAIT_S);
+	r = take_lock(f, m->text, &lock);
+	if (r < 0) {
+		(void)snprintf(text, sizeof(text), "cannot lock the login: %s", strerror(-r));
+		not(m->number, text);
+		return;
+	}
+	if (!on_get(f, m))
+		return;
+	(void)alarm(HOLD_S);
+	for (;;)
+		(void)pause();
 }
 
 static void on_put(const struct fetch *f, const struct keeper_msg *m)
@@ -140,8 +196,10 @@ static _noreturn_ void child(const struct fetch *f, const struct keeper_msg *m)
 	(void)alarm(CHILD_S);
 	if (m->type == KEEPER_PUT)
 		on_put(f, m);
+	else if (m->type == KEEPER_TURN)
+		on_turn(f, m);
 	else
-		on_get(f, m);
+		(void)on_get(f, m);
 	_exit(0);
 }
 
@@ -175,7 +233,7 @@ static void start(struct fetch *f, const struct keeper_msg *m)
 	for (size_t i = 0; i < CHILDREN_MAX; i++) {
 		if (f->v[i].pid)
 			continue;
-		f->v[i] = (struct child) { pid, m->number };
+		f->v[i] = (struct child) { .pid = pid, .number = m->number };
 		f->n++;
 		return;
 	}
@@ -194,7 +252,17 @@ static void on_children(struct fetch *f)
 				continue;
 			f->v[i].pid = 0;
 			f->n--;
-			ended(f->v[i].number, status);
+			if (!f->v[i].loose)
+				ended(f->v[i].number, status);
+		}
+}
+
+static void loose(struct fetch *f, uint32_t number)
+{
+	for (size_t i = 0; i < CHILDREN_MAX; i++)
+		if (f->v[i].pid && f->v[i].number == number) {
+			f->v[i].loose = true;
+			(void)kill(f->v[i].pid, SIGKILL);
 		}
 }
 
@@ -209,11 +277,15 @@ static int take(struct fetch *f)
 		return 0;
 	if (n <= 0)
 		return -ECONNRESET;
-	if (keeper_parse(&m, 'K', f->in, (size_t)n, 0) != WIRE_OK ||
-	    (m.type != KEEPER_GET && m.type != KEEPER_PEEK && m.type != KEEPER_PUT))
+	if (keeper_parse(&m, 'K', f->in, (size_t)n, 0) != WIRE_OK)
 		r = -EPROTO;
-	if (r == 0)
+	else if (m.type == KEEPER_LOOSE)
+		loose(f, m.number);
+	else if (m.type == KEEPER_GET || m.type == KEEPER_PEEK || m.type == KEEPER_PUT ||
+		 m.type == KEEPER_TURN)
 		start(f, &m);
+	else
+		r = -EPROTO;
 	explicit_bzero(f->in, (size_t)n);
 	return r;
 }

@@ -12,10 +12,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-static const char cred[] = "bac-credentials 1\n"
-			   "u1\theader\tready\tuser\tsvc\tglobal/service/"
-			   "svc\tapi.example\tauthorization\tBearer %s\t-\t-\t-\t-\t-\t-\n"
-			   "end 1\n";
+static const char cred[] =
+	"bac-credentials 1\n"
+	"u1\theader\tready\tuser\tsvc\tglobal/service/"
+	"svc\tapi.example\tauthorization\tBearer %s\t-\t-\t-\t-\t-\t-\n"
+	"t1\ttoken\tready\tuser\tsvc\tglobal/oauth/svc.refresh\tauth.example\t-\t-\t-\t"
+	"refresh-proxy-managed\taccess-proxy-managed\t-\t/token\t"
+	"access_token,refresh_token,expires_in,scope\n"
+	"end 2\n";
 
 static struct keeper k;
 static int sup, proxy, fetch;
@@ -45,7 +49,7 @@ static void begin(void)
 	order('M', KEEPER_FETCH, pair(&fetch));
 	order('M', KEEPER_PROXY, pair(&proxy));
 	order('S', KEEPER_CREDENTIALS, fd);
-	check(cred_at(k.judge.cred, 0));
+	check(cred_at(k.judge.cred, 1));
 }
 
 static void discard(int fd, bool to_proxy)

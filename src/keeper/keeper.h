@@ -6,6 +6,7 @@
 #include "keeper/judge.h"
 #include "keeper/marks.h"
 #include "keeper/peer.h"
+#include "keeper/turn.h"
 
 struct tokens;
 
@@ -16,11 +17,12 @@ struct keeper {
 	struct scope scope; /* of the authority's certificate */
 	struct cache *cache;
 	struct marks *marks;
-	struct tokens *tokens; /* that are being written: asks.c */
-	bool certified;        /* scope is of a certificate */
-	bool fetch_lost;       /* it could not be asked */
-	bool marks_due;        /* the supervisor has not been told of the newest */
-	uint32_t last_put;
+	struct tokens *tokens;         /* that are being written: asks.c */
+	struct turn *turns;            /* turn.c; the oldest first */
+	bool certified;                /* scope is of a certificate */
+	bool fetch_lost;               /* it could not be asked */
+	bool marks_due;                /* the supervisor has not been told of the newest */
+	uint32_t last_put;             /* or turn */
 	char why[KEEPER_TEXT_MAX + 1]; /* the proxy did what it must not; asks_take() */
 };
 
@@ -36,6 +38,11 @@ void asks_credentials(struct keeper *k);
 void asks_proxy_gone(struct keeper *k);
 /* What was not answered has failed: bac-fetch is gone. */
 void asks_fetch_gone(struct keeper *k);
+
+/* A question to bac-fetch. Where that is not possible, all that was asked has failed: at the end of the turn. */
+void asks_fetch(struct keeper *k, uint8_t type, uint32_t number, const char *key);
+/* A number for one that is none of the cache's. */
+uint32_t asks_number(struct keeper *k);
 
 /* serve.c */
 

@@ -88,7 +88,7 @@ static char *uses(const char *lines)
 
 	check(text && cred_text_begin(&out) == 0);
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), n++) {
-		char id[64], kind[16], state[16], key[64], resource[64];
+		char id[64], kind[16], state[16], key[64], resource[64], refresh[96];
 		struct cred_use u = { .id = id,
 				      .origin = "user",
 				      .service = "svc",
@@ -107,8 +107,8 @@ static char *uses(const char *lines)
 			u.header = "authorization";
 			u.format = "Bearer %s";
 		} else {
-			u.placeholder = u.kind == CRED_TOKEN ? "refresh-proxy-managed"
-							     : "access-proxy-managed";
+			(void)snprintf(refresh, sizeof(refresh), "%s-refresh-proxy-managed", id);
+			u.placeholder = u.kind == CRED_TOKEN ? refresh : "access-proxy-managed";
 		}
 		if (u.kind == CRED_TOKEN) {
 			u.placeholder2 = "access-proxy-managed";
@@ -458,9 +458,10 @@ static void oauth(void)
 	peeked();
 	peeked();
 	check(ask(KEEPER_VALUE, 1, "t", "auth.example", 443) == 0);
-	m = hear(fetch, KEEPER_GET);
+	m = hear(fetch, KEEPER_TURN);
 	fetch_says(KEEPER_NOT, m.number, "no such key", 0);
 	check(hear(proxy, KEEPER_NO).code == KEEPER_NO_FAILED);
+	check(hear(fetch, KEEPER_LOOSE).number == m.number);
 	check(tokens(2, "t", "access-0123456789abcdef", "refresh-0123456789abcdef") == 0);
 	(void)hear(sup, KEEPER_MARKS);
 	(void)hear(sup, KEEPER_MARKS);
@@ -477,18 +478,82 @@ static void oauth(void)
 	fetch_says(KEEPER_PUT_DONE, m.number, "", 0);
 	m = hear(proxy, KEEPER_KEPT);
 	check(m.number == 2);
+	/* from then on the store is asked, which another sandbox may write as well */
+	check(ask(KEEPER_VALUE, 4, "r", "api.example", 443) == 0);
+	m = hear(fetch, KEEPER_GET);
+	fetch_says(KEEPER_GOT, m.number, "access-of-another-0123456789", 60);
+	check(is(hear(proxy, KEEPER_VALUE_IS).bytes, "access-of-another-0123456789"));
 	/* the refresh token is as before; the store does not take the other */
-	check(tokens(4, "t", "access2-0123456789abcdef", "") == 0);
+	check(tokens(5, "t", "access2-0123456789abcdef", "") == 0);
 	m = hear(fetch, KEEPER_PUT);
 	fetch_says(KEEPER_NOT, m.number, "disk full", 0);
 	check(hear(proxy, KEEPER_NO).code == KEEPER_NO_FAILED && silent(fetch));
-	check(ask(KEEPER_VALUE, 5, "t", "auth.example", 443) == 0);
-	check(is(hear(proxy, KEEPER_VALUE_IS).bytes, "refresh-0123456789abcdef"));
-	check(tokens(6, "h", "a", "b") == -EPROTO);
+	check(ask(KEEPER_VALUE, 6, "r", "api.example", 443) == 0);
+	check(is(hear(proxy, KEEPER_VALUE_IS).bytes, "access2-0123456789abcdef"));
+	/* what it did not take goes before what it has */
+	check(tokens(7, "t", "access3-0123456789abcdef", "refresh3-0123456789abcdef") == 0);
+	fetch_says(KEEPER_PUT_DONE, hear(fetch, KEEPER_PUT).number, "", 0);
+	fetch_says(KEEPER_NOT, hear(fetch, KEEPER_PUT).number, "disk full", 0);
+	(void)hear(proxy, KEEPER_NO);
+	check(ask(KEEPER_VALUE, 8, "t", "auth.example", 443) == 0);
+	fetch_says(KEEPER_GOT, hear(fetch, KEEPER_TURN).number, "refresh-0123456789abcdef", 60);
+	check(is(hear(proxy, KEEPER_VALUE_IS).bytes, "refresh3-0123456789abcdef"));
+	check(tokens(9, "h", "a", "b") == -EPROTO);
 	end();
 	begin("t token unapproved global/oauth/svc.refresh auth.example");
 	check(tokens(1, "t", "a", "b") == 0);
 	check(hear(proxy, KEEPER_NO).code == KEEPER_NO_UNAPPROVED && silent(fetch));
+	end();
+}
+
+static int over(uint32_t number)
+{
+	return ask(KEEPER_OVER, number, "", "", 0);
+}
+
+/* One after the other, whether the one before got tokens, gave up or never heard of its turn. */
+static void turns(void)
+{
+	static const char lines[] = "t token ready global/oauth/svc.refresh auth.example\n"
+				    "o token ready global/oauth/other.refresh other.example";
+	struct keeper_msg m;
+	uint32_t first, other;
+
+	begin(lines);
+	peeked();
+	peeked();
+	for (uint32_t i = 1; i <= 4; i++)
+		check(ask(KEEPER_VALUE, i, "t", "auth.example", 443) == 0);
+	first = hear(fetch, KEEPER_TURN).number;
+	check(silent(fetch));
+	check(ask(KEEPER_VALUE, 5, "o", "other.example", 443) == 0); /* another login */
+	other = hear(fetch, KEEPER_TURN).number;
+	fetch_says(KEEPER_GOT, first, "refresh-0123456789abcdef", 60);
+	check(hear(proxy, KEEPER_VALUE_IS).number == 1 && silent(proxy) && silent(fetch));
+	check(over(99) == 0 && over(3) == 0 && silent(fetch)); /* 3 does not wait any more */
+	check(over(1) == 0);
+	check(hear(fetch, KEEPER_LOOSE).number == first);
+	m = hear(fetch, KEEPER_TURN);
+	fetch_says(KEEPER_GOT, m.number, "refresh2-0123456789abcdef", 60);
+	check(is(hear(proxy, KEEPER_VALUE_IS).bytes, "refresh2-0123456789abcdef"));
+	fetch_says(KEEPER_NOT, m.number, "it took too long", 0); /* nobody hears of that */
+	check(silent(proxy));
+	check(hear(fetch, KEEPER_LOOSE).number == m.number);
+	m = hear(fetch, KEEPER_TURN);
+	order('M', KEEPER_PROXY, pair(&proxy)); /* which leaves both */
+	first = hear(fetch, KEEPER_LOOSE).number;
+	check(first == other || first == m.number);
+	check(hear(fetch, KEEPER_LOOSE).number == (first == other ? m.number : other));
+	check(silent(fetch));
+	for (uint32_t i = 1; i <= TURNS_MAX; i++)
+		check(ask(KEEPER_VALUE, i, "t", "auth.example", 443) == 0 && silent(proxy));
+	check(ask(KEEPER_VALUE, 100, "t", "auth.example", 443) == 0);
+	check(hear(proxy, KEEPER_NO).code == KEEPER_NO_FAILED);
+	(void)close(fetch);
+	order('M', KEEPER_FETCH, pair(&fetch));
+	for (uint32_t i = 1; i <= TURNS_MAX; i++)
+		check(hear(proxy, KEEPER_NO).number == i);
+	check(silent(proxy));
 	end();
 }
 
@@ -517,6 +582,7 @@ int main(void)
 	fetch_dies();
 	proxy_dies();
 	oauth();
+	turns();
 	table();
 	return 0;
 }

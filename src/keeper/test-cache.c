@@ -172,6 +172,35 @@ static void limits(void)
 	c = cache_free(c);
 }
 
+/* What was put is ours until it is where it is asked for. */
+static void unsaved(void)
+{
+	struct cache_reply r;
+	struct cache_wait *all;
+
+	check(cache_new(&c) == 0);
+	check(want("a", 0, 0, &r) == CACHE_ASK && got(r.number, "x", UINT64_MAX, 0) == 1);
+	check(!cache_unsaved(c, "a", &r) && !cache_unsaved(c, "b", &r));
+	cache_saved(c, "a"); /* which it was before */
+	check(want("a", 0, 0, &r) == CACHE_HAVE);
+	check(cache_put(c, "a", (const uint8_t *)"yy", 2, &all) == 0);
+	check(cache_unsaved(c, "a", &r) && holds(&r, "yy"));
+	cache_saved(c, "a");
+	cache_saved(c, "b");
+	check(!cache_unsaved(c, "a", &r));
+	check(want("a", 0, 0, &r) == CACHE_ASK && got(r.number, "z", 60, 0) == 1);
+	check(cache_put(c, "a", (const uint8_t *)"yy", 2, &all) == 0);
+	cache_doubt(c, "a");
+	cache_doubt(c, "b");
+	check(cache_unsaved(c, "a", &r));
+	cache_forget(c);
+	check(!cache_unsaved(c, "a", &r));
+	check(want("a", 0, 0, &r) == CACHE_ASK && got(r.number, "z", 60, 0) == 1);
+	cache_doubt(c, "a");
+	check(want("a", 0, 0, &r) == CACHE_ASK && got(r.number, "z", 60, 0) == 1);
+	c = cache_free(c);
+}
+
 int main(void)
 {
 	folded();
@@ -181,5 +210,6 @@ int main(void)
 	forgotten();
 	put();
 	limits();
+	unsaved();
 	return 0;
 }

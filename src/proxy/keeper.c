@@ -132,6 +132,16 @@ void keeper_cancel(struct keeper *k, struct keeper_ask *a)
 	unlink_ask(a);
 }
 
+void keeper_over(struct keeper *k, uint32_t number)
+{
+	const struct keeper_msg m = { .type = KEEPER_OVER, .number = number };
+	uint8_t out[16];
+	ssize_t n = keeper_put(&m, out, sizeof(out));
+
+	if (n > 0 && keeper_there(k))
+		(void)!send(k->watch.fd, out, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* ---- answers ---- */
 
 /* 1, 0: nothing there, or -errno. */

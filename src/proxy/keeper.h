@@ -27,6 +27,8 @@ bool keeper_there(const struct keeper *k);
 /* m.type is LEAF, VALUE or TOKENS; the number is given by this. 0, or -ENOTCONN. */
 int keeper_ask(struct keeper *k, struct keeper_ask *a) _must_check_;
 void keeper_cancel(struct keeper *k, struct keeper_ask *a);
+/* The turn of a VALUE with that number is over (wire/keeper.h), answered or not. If that cannot be said it ends by itself, later. */
+void keeper_over(struct keeper *k, uint32_t number);
 
 /* A certificate for this destination that is good for a while, or NULL: ask for one, and give the answer (LEAF_IS) to keeper_leaf_is(). Owned by the keeper, of use until the
  * next call. */

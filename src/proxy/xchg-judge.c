@@ -142,6 +142,24 @@ static bool apply(struct xchg *x)
 	return true;
 }
 
+static bool ask_one(struct xchg *x, size_t i);
+
+/* A refresh token is asked for when all else is there, since nobody else can have it meanwhile. False: not yet, or the exchange has taken another turn. */
+static bool had_turn(struct xchg *x)
+{
+	const struct inject_need *v = xchg_need_of(x, x->plan.token);
+
+	if (!v || v->value)
+		return true;
+	if (x->turn)
+		return false;
+	if (!ask_one(x, (size_t)(v - x->plan.v)))
+		credential_failed(x, NULL);
+	else
+		x->turn = x->asks[v - x->plan.v].m.number;
+	return false;
+}
+
 /* Receipt and values are there; and the body, if it has to be. */
 void xchg_go_on(struct xchg *x)
 {
@@ -151,7 +169,7 @@ void xchg_go_on(struct xchg *x)
 		return;
 	if (x->plan.token && x->body && !x->up_over)
 		return;
-	if (x->plan.token && x->body && !xchg_token_request(x))
+	if (x->plan.token && x->body && (!had_turn(x) || !xchg_token_request(x)))
 		return;
 	xchg_find_back(x);
 }
@@ -193,21 +211,27 @@ static void on_value(struct keeper_ask *a, const struct keeper_msg *m)
 	xchg_go_on(x);
 }
 
+static bool ask_one(struct xchg *x, size_t i)
+{
+	struct keeper_ask *a = &x->asks[i];
+
+	a->done = on_value;
+	a->m = (struct keeper_msg) { .type = KEEPER_VALUE,
+				     .text = x->f->host.text,
+				     .text2 = x->plan.v[i].use->id,
+				     .port = x->f->port,
+				     .when = i };
+	if (keeper_ask(xchg_proxy(x)->keeper, a) < 0)
+		return false;
+	x->n_asked++;
+	return true;
+}
+
 static bool ask(struct xchg *x)
 {
-	for (size_t i = 0; i < x->plan.n; i++) {
-		struct keeper_ask *a = &x->asks[i];
-
-		a->done = on_value;
-		a->m = (struct keeper_msg) { .type = KEEPER_VALUE,
-					     .text = x->f->host.text,
-					     .text2 = x->plan.v[i].use->id,
-					     .port = x->f->port,
-					     .when = i };
-		if (keeper_ask(xchg_proxy(x)->keeper, a) < 0)
+	for (size_t i = 0; i < x->plan.n; i++)
+		if (x->plan.v[i].use != x->plan.token && !ask_one(x, i))
 			return false;
-		x->n_asked++;
-	}
 	return true;
 }
 

@@ -47,6 +47,7 @@ struct xchg {
 	struct buf raw, up, down;
 	size_t raw_sent;
 	struct inject_tokens tokens;
+	uint32_t turn; /* the number of its question for a refresh token; 0: not asked, or over */
 	uint64_t id, since, n_up, n_down;
 };
 
@@ -113,5 +114,7 @@ void xchg_find_back(struct xchg *x);
 const struct inject_need *xchg_need_of(const struct xchg *x, const struct cred_use *u);
 /* The body of a request for tokens is there. False: refused. */
 bool xchg_token_request(struct xchg *x);
+/* Its refresh token may go to another request. */
+void xchg_turn_over(struct xchg *x);
 /* The answer is. */
 void xchg_token_answer(struct xchg *x);

@@ -34,6 +34,13 @@ bool xchg_token_request(struct xchg *x)
 	return true;
 }
 
+void xchg_turn_over(struct xchg *x)
+{
+	if (x->turn)
+		keeper_over(xchg_proxy(x)->keeper, x->turn);
+	x->turn = 0;
+}
+
 static void on_kept(struct keeper_ask *a, const struct keeper_msg *m)
 {
 	struct xchg *x = (struct xchg *)((char *)a - offsetof(struct xchg, asks));

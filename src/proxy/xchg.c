@@ -121,6 +121,7 @@ void xchg_finish(struct xchg *x)
 	x->fops = NULL;
 	stop_waiting(x);
 	xchg_release_back(x, true);
+	xchg_turn_over(x);
 	end_receipt(x);
 	*x->link = x->next;
 	if (x->next)
@@ -163,6 +164,7 @@ void xchg_tell(struct xchg *x)
 {
 	const struct front_ops *ops = x->fops;
 
+	xchg_turn_over(x);
 	x->answered = true;
 	ops->answer(x->fs, &x->answer);
 	if (!xchg_over(x))

@@ -24,7 +24,8 @@ static const char *const fields[] = {
 	[KEEPER_SAY] = "c",     [KEEPER_CA] = "P",          [KEEPER_MARKS] = "m",
 	[KEEPER_BREACH] = "c",  [KEEPER_LEAF_IS] = "nhkw",  [KEEPER_VALUE_IS] = "nv",
 	[KEEPER_NO] = "nec",    [KEEPER_KEPT] = "n",        [KEEPER_GET] = "nt",
-	[KEEPER_PUT] = "ntv",   [KEEPER_PEEK] = "nt",
+	[KEEPER_PUT] = "ntv",   [KEEPER_PEEK] = "nt",       [KEEPER_TURN] = "nt",
+	[KEEPER_LOOSE] = "n",   [KEEPER_OVER] = "n",
 };
 
 static const struct type *type_find(uint8_t num)

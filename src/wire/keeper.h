@@ -9,7 +9,10 @@
  * bac-fetch runs as the user, not caged: it opens the store and runs its commands; it is asked by keys that are in the credentials only.
  *
  * The tokens of an OAuth service are two keys, SERVICE.access and SERVICE.refresh (secrets/store.h): a use of kind OAUTH has the one, one of kind TOKEN the
- * other. TOKENS, by a use of kind TOKEN, writes both, or only the first. When they expire is the guest's to know. */
+ * other. TOKENS, by a use of kind TOKEN, writes both, or only the first. When they expire is the guest's to know.
+ *
+ * A provider may take a refresh token once, and end the whole login when it comes twice. So the VALUE of a use of kind TOKEN is a turn: what is told is
+ * what the store has then, and until OVER no other request of this sandbox or another is told it. */
 #include <sys/types.h>
 
 #include "wire/msg.h"
@@ -30,6 +33,8 @@
 	  0) /* number, text use (id), text host, be16 port: the value of that use's key */ \
 	X(TOKENS, 34, 'P', \
 	  0) /* number, text use, text host, be16 port, bytes access, bytes refresh ("": as before), be64 expires (s since 1970, 0: not said), text scope: answered by KEPT */ \
+	X(OVER, 35, 'P', \
+	  0) /* number of a VALUE of kind TOKEN: that turn is over, or is not wanted any more. Others mean nothing */ \
 	X(GOT, 48, 'F', \
 	  0) /* number, bytes value, be64 seconds that it is good for: UINT64_MAX: until forgotten, 0: once */ \
 	X(NOT, 49, 'F', 0)      /* number, text why */ \
@@ -50,7 +55,11 @@
 	X(KEPT, 83, 'K', 0)     /* to P: number */ \
 	X(GET, 96, 'K', 0)      /* to F: number, text key */ \
 	X(PUT, 97, 'K', 0) /* to F: number, text key, bytes value: answered by PUT_DONE or NOT */ \
-	X(PEEK, 98, 'K', 0) /* to F: number, text key: as GET if the store has it as a value, else NOT with no words */
+	X(PEEK, 98, 'K', \
+	  0) /* to F: number, text key: as GET if the store has it as a value, else NOT with no words */ \
+	X(TURN, 99, 'K', \
+	  0) /* to F: number, text key: as GET, when nobody else has the turn. A NOT after GOT: it took too long, and is over */ \
+	X(LOOSE, 100, 'K', 0) /* to F: number of a TURN: it is over */
 
 enum keeper_no {
 	KEEPER_NO_MISSING = 1,

@@ -6,7 +6,7 @@ import socket
 import struct
 
 CONFIG, CREDENTIALS, POLICY, PING, PROXY, FETCH = 1, 2, 3, 4, 16, 17
-LEAF, VALUE, TOKENS = 32, 33, 34
+LEAF, VALUE, TOKENS, OVER = 32, 33, 34, 35
 PONG, APPLIED, READY, SAY, CA, MARKS, BREACH = 64, 65, 66, 67, 68, 69, 70
 LEAF_IS, VALUE_IS, NO, KEPT = 80, 81, 82, 83
 MISSING, UNAPPROVED, FAILED, LONGER = 1, 2, 3, 4
@@ -180,6 +180,9 @@ class Keeper:
     def value(self, id, host, port=443):
         self.send(VALUE, text(id) + text(host) + struct.pack(">H", port))
         return self.answer()
+
+    def over(self, number):
+        self.proxy.send(bytes([OVER]) + struct.pack(">I", number))
 
     def leaf(self, host, port=443):
         self.send(LEAF, text(host) + struct.pack(">H", port))

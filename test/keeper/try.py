@@ -12,8 +12,10 @@ import socket
 import ssl
 import subprocess
 import sys
+import struct
 import tempfile
 import threading
+import time
 
 import rig
 
@@ -204,20 +206,56 @@ def commands(k, store, top):
        "fifty who ask at once get what one run gave")
 
 
+TOKEN = rig.use("t", "auth.example", "global/oauth/svc.refresh", "token", placeholder="refresh-proxy-managed",
+                placeholder2="access-proxy-managed", path="/v1/token", fields="access_token,refresh_token,expires_in,scope")
+OAUTH = rig.use("r", "api.example", "global/oauth/svc.access", "oauth", placeholder="access-proxy-managed")
+
+
 def tokens(k, store):
     store.entries.clear()
     store.write()
-    k.credentials(rig.use("t", "auth.example", "global/oauth/svc.refresh", "token", placeholder="refresh-proxy-managed",
-                          placeholder2="access-proxy-managed", path="/v1/token", fields="access_token,refresh_token,expires_in,scope"),
-                  rig.use("r", "api.example", "global/oauth/svc.access", "oauth", placeholder="access-proxy-managed"))
+    k.credentials(TOKEN, OAUTH)
     same("tokens are kept", k.tokens("t", "auth.example", "access-0123456789abcdef", "refresh-0123456789abcdef"), ("KEPT", None))
     same("in the store", (store.read("global/oauth/svc.access"), store.read("global/oauth/svc.refresh")),
          ("access-0123456789abcdef", "refresh-0123456789abcdef"))
     same("and given out", k.value("r", "api.example"), ("value", "access-0123456789abcdef"))
     same("another access token alone", k.tokens("t", "auth.example", "access2-0123456789abcdef", ""), ("KEPT", None))
-    k.push(rig.CREDENTIALS, rig.cred_text(rig.use("t", "auth.example", "global/oauth/svc.refresh", "token", placeholder="refresh-proxy-managed",
-                                                  placeholder2="access-proxy-managed", path="/v1/token", fields="access_token,refresh_token,expires_in,scope")))
+    k.push(rig.CREDENTIALS, rig.cred_text(TOKEN))
     same("leaves the refresh token", k.value("t", "auth.example"), ("value", "refresh-0123456789abcdef"))
+    k.over(k.asked)
+
+
+def lines_up():
+    """Somebody waits for a lock of ours, or what they wait for is over."""
+    for _ in range(1000):
+        with open("/proc/locks", encoding="ascii") as f:
+            if "-> FLOCK" in f.read():
+                return True
+        time.sleep(0.01)
+    return False
+
+
+def turns(k, store, env):
+    """CR-10: two sandboxes renew one login at once."""
+    store.value("global/oauth/svc.access", "access-1-0123456789abcdef")
+    store.value("global/oauth/svc.refresh", "refresh-1-0123456789abcdef")
+    other = rig.Keeper(keeper, fetch, env)
+    for one in (k, other):
+        one.credentials(TOKEN, OAUTH)
+    same("the first has the refresh token", k.value("t", "auth.example"), ("value", "refresh-1-0123456789abcdef"))
+    mine = k.asked
+    other.send(rig.VALUE, rig.text("t") + rig.text("auth.example") + struct.pack(">H", 443))
+    ok(lines_up() and rig.silent(other.proxy), "the second waits")
+    same("new tokens", k.tokens("t", "auth.example", "access-2-0123456789abcdef", "refresh-2-0123456789abcdef"), ("KEPT", None))
+    ok(rig.silent(other.proxy), "which do not end a turn")
+    k.over(mine)
+    same("the second has the newest", other.answer(), ("value", "refresh-2-0123456789abcdef"))
+    same("and the access token of the first", other.value("r", "api.example"), ("value", "access-2-0123456789abcdef"))
+    k.send(rig.VALUE, rig.text("t") + rig.text("auth.example") + struct.pack(">H", 443))
+    ok(lines_up() and rig.silent(k.proxy), "the first waits again")
+    same("the second ends, in its turn", other.end(), (0, 0))
+    same("which leaves it", k.answer(), ("value", "refresh-2-0123456789abcdef"))
+    k.over(k.asked)
 
 
 # ---- processes ----
@@ -289,6 +327,7 @@ def main():
         refusals(k, store)
         commands(k, store, top)
         tokens(k, store)
+        turns(k, store, env)
         hidden(k, store)
         fetch_dies(k, store)
         ok(not any(SECRET in s or SECOND in s for s in k.said), "no value in what it says for the log", k.said)

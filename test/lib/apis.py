@@ -8,7 +8,8 @@ and DIRECTORY/seen: a line of JSON for each request, with what came in Authoriza
 server that checks a credential compares it with the file DIRECTORY/key-NAME as it is then.
 
 h1     http/1.1 only   /echo, /sse, /clock, /download?bytes, /upload, /key (says x-api-key back), /to-other (leads there), /crates/ (a registry for
-                       `cargo search`), git under /git/, an npm registry under /npm/, and a WebSocket at /ws
+                       `cargo search`), git under /git/, an npm registry under /npm/, a WebSocket at /ws, and a provider of tokens at /v1/oauth/token: a refresh
+                       token is good once (DIRECTORY/refresh has the one that is good), and the login ends when one comes twice (DIRECTORY/reused)
 h2     h2 only         /echo, /sse, /download?bytes, /upload, /trailers
 plain  without TLS     as h1
 own    http/1.1 only   as h1, for own.test, which an authority of its own vouches for (DIRECTORY/own.pem)
@@ -29,7 +30,7 @@ import threading
 import time
 import urllib.parse
 
-NAMES = ["api.anthropic.com", "api.openai.com", "github.com", "api.github.com", "generativelanguage.googleapis.com", "api.mistral.ai",
+NAMES = ["api.anthropic.com", "platform.claude.com", "api.openai.com", "github.com", "api.github.com", "generativelanguage.googleapis.com", "api.mistral.ai",
          "api.test", "h2.test", "ws.test", "npm.test", "git.test", "grpc.test", "other.test",
          "acme.test", "also.acme.test"]
 EVENTS, EVENT_S = 20, 0.1
@@ -59,6 +60,28 @@ def event(i):
 
 
 # ---- http/1.1
+
+renewing = threading.Lock()
+
+
+def tokens(request):
+    """One request for new tokens; each takes a while, as they do."""
+    shown = json.loads(b"".join(request.pieces()))["refresh_token"]
+    file = root / "refresh"
+    with renewing:
+        good = shown == file.read_text()
+        fresh = os.urandom(24).hex()
+        if good:
+            file.write_text(f"refresh-{fresh}")
+        else:
+            (root / "reused").write_text(shown)
+    time.sleep(0.3)
+    request.see(0)
+    if not good:
+        return request.plain(400, b'{"error":"invalid_grant","error_description":"refresh token reused"}')
+    return request.plain(200, json.dumps({"access_token": f"access-{fresh}", "refresh_token": f"refresh-{fresh}", "expires_in": 3600,
+                                          "scope": "user:inference"}).encode(), ("Content-Type", "application/json"))
+
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -105,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return npm(self, where)
         if where.path == "/ws":
             return web_socket(self)
+        if where.path == "/v1/oauth/token":
+            return tokens(self)
         size, digest = 0, hashlib.sha256()
         for piece in self.pieces():
             size += len(piece)

@@ -12,6 +12,7 @@ import importlib.util
 import ipaddress
 import json
 import os
+import queue
 import resource
 import shutil
 import socket
@@ -122,6 +123,7 @@ class Keeper:
         self.ca = Authority("bac sandbox web", [h for h in hosts])
         self.values, self.asked, self.leaves, self.kept = {}, [], {}, []
         self.silent = threading.Event()
+        self.overs, self.last = queue.Queue(), 0
         self.sock = None
 
     def start(self):
@@ -169,12 +171,16 @@ class Keeper:
             self.asked.append(("leaf", host.decode()))
             sock.send(struct.pack(">BI", 80, number) + self.leaf(host.decode()))
             return
+        if kind == 35:
+            self.overs.put(number)
+            return
         use, at = self.text(m, 5)
         host, at = self.text(m, at)
         use, host = use.decode(), host.decode()
         at += 2
         if kind == 33:
             self.asked.append(("value", use, host))
+            self.last = number
             value = self.values.get(use)
             if value is None:
                 sock.send(struct.pack(">BII", 82, number, 1) + rig.text("there is none: bac secret set " + use))
@@ -855,6 +861,16 @@ def oauth():
             "an answer with tokens has sentinels in it", out)
         row(len(heads) > before and r.keeper.kept and r.keeper.kept[0][2:4] == (b"real-access-0123456789", b"real-refresh-9876"),
             "and the store has the tokens", r.keeper.kept)
+        row(r.keeper.overs.get(timeout=10) == r.keeper.last, "and the turn is over")
+        del r.keeper.asked[:]
+        body = b"grant_type=refresh_token&refresh_token=sk-ant-ort01-proxy-managed"
+        s = r.tls("b.test")
+        s.sendall(b"POST /token HTTP/1.1\r\nHost: b.test\r\nContent-Length: %d\r\n\r\n" % len(body) + body[:9])
+        r.audit.wait(path="/token", allowed=True)
+        same("nobody has a turn before all of its request is there", [one for one in r.keeper.asked if one[0] == "value"], [])
+        s.sendall(body[9:])
+        row(b"sk-ant-ort01-proxy-managed" in s.recv(65536), "then it has")
+        row(r.keeper.overs.get(timeout=10) == r.keeper.last, "and that is over")
 
 
 def changes():
