@@ -9,7 +9,8 @@ workspace.py BAC [JOB...]    JOB: see JOBS below (default: all)
 
 Each job runs in turn in the three, several times (BENCH_RUNS, default 3); the medians count. Targets: reading work
 at most 2 times the disk, creating work at most 3 times, never slower than virtiofsd. Caches of the guest are dropped
-before each cold job; the host's stay warm, in the same way for all three.
+before each cold job; the host's stay warm, in the same way for all three. The last columns are what of bac's time was the server's own work (processor time),
+and what the job would then be of the disk's with a server that takes no time at all: requests are the guest's to send, so no server goes below.
 
 The machine is started by hand, with the kernel and template of bac's cache, so that both servers are devices of one
 QEMU. Exits with 77 where something is missing, and says what. BENCH_FILES (default 20000) is the size of the
@@ -19,6 +20,7 @@ import array
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import statistics
@@ -199,6 +201,11 @@ class Server:
         self.ctl.send(struct.pack(">BI", 4, 2))
         self.answer()
 
+    def took(self):
+        """Processor time so far, in seconds."""
+        with open(f"/proc/{self.p.pid}/schedstat", encoding="ascii") as f:
+            return int(f.read().split()[0]) / 1e9
+
     def answer(self):
         self.ctl.settimeout(20)
         m = self.ctl.recv(65536)
@@ -227,7 +234,7 @@ class Machine:
         fs = "vhost-user-fs-device,queue-size=1024"
         words = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M",
                  "microvm,acpi=on,pic=on,pit=on,rtc=on,isa-serial=on,x-option-roms=off,memory-backend=mem", "-bios", "qboot.rom",
-                 "-accel", f"tcg,thread={os.environ.get('BENCH_THREAD', 'multi')},tb-size=256", "-cpu", "max,-erms,-fsrm",
+                 "-accel", f"tcg,thread={threads()},tb-size=256", "-cpu", "max,-erms,-fsrm",
                  "-smp", "2", "-m", "2048M", "-object", "memory-backend-memfd,id=mem,size=2048M,share=on", "-global",
                  "virtio-mmio.force-legacy=false", "-kernel", str(kdir / "vmlinux"), "-initrd", str(tmp / "initrd"),
                  "-drive", f"if=none,id=r,format=raw,readonly=on,file={root}", "-device", "virtio-blk-device,drive=r",
@@ -278,6 +285,13 @@ class Machine:
         shutil.rmtree(self.host, ignore_errors=True)
 
 
+def threads():
+    """As bac itself: a QEMU before 8.1 emulates on one."""
+    said = subprocess.run(["qemu-system-x86_64", "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    found = re.search(r"version (\d+)\.(\d+)", said)
+    return os.environ.get("BENCH_THREAD") or ("multi" if found and (int(found[1]), int(found[2])) >= (8, 1) else "single")
+
+
 def clock():
     """The host's clock rate for an emulated kernel, as bac itself measures it."""
     probe = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "bac/probe.json"
@@ -289,6 +303,7 @@ def bench(m, jobs):
     drop = "sync; echo 3 >/proc/sys/vm/drop_caches; "
     for name, kind, cold, before, work in jobs:
         took = {"disk": [], "bac": [], "virtiofsd": []}
+        own = []
         for n in range(RUNS):
             order = list(took)[n % 3:] + list(took)[:n % 3]
             for where in order:
@@ -297,10 +312,14 @@ def bench(m, jobs):
                 elif before:
                     m.run(where, before)
                 m.run(where, drop + "true" if cold else "sync", root=True)
+                begin = m.server.took()
                 took[where].append(m.run(where, work))
+                if where == "bac":
+                    own.append(m.server.took() - begin)
         d, b, v = (statistics.median(took[w]) for w in took)
+        o = statistics.median(own)
         print(f"{name:<10} disk {d:7.3f} s  bac {b:7.3f} s  virtiofsd {v:7.3f} s   of the disk {b / d:5.2f} "
-              f"(target {2 if kind == 'r' else 3})   of virtiofsd {b / v:5.2f} (target 1)", flush=True)
+              f"(target {2 if kind == 'r' else 3})   of virtiofsd {b / v:5.2f} (target 1)   server {o:6.3f} s, without it {(b - o) / d:5.2f}", flush=True)
 
 
 def main():
