@@ -44,7 +44,9 @@ struct create_args {
 		O(OPT_STR, pull, 0, "pull", "WHEN", \
 		  "ask the image's registry: always, missing (default: if it is not here), " \
 		  "never"), \
-		O(OPT_U32, cpus, 0, "cpus", "N", "processors; 0: all of the host's"), \
+		O(OPT_U32, cpus, 0, "cpus", "N", \
+		  "processors (default, and 0: all of the host's, at most 64; 1 if a QEMU before " \
+		  "8.1 emulates)"), \
 		O(OPT_SIZE, memory, 'm', "memory", "SIZE", \
 		  "memory, as in 512m or 8g (default: half of the host's, at most 32g)"), \
 		O(OPT_STR, accel, 0, "accel", "kvm|tcg", \
@@ -215,7 +217,7 @@ static int limits(const struct create_args *o, const struct kit *kit, struct san
 	uint64_t most = MAX(host / 4 * 3, (uint64_t)512 << 20);
 	char a[32], m[32];
 
-	b->cpus = o->cpus ? o->cpus : kit->cpu > 0 ? kit_cpus(kit) : host_cpus();
+	b->cpus = o->cpus ? o->cpus : kit->cpu > 0 ? kit_cpus(kit) : MIN(host_cpus(), 64U);
 	if (b->cpus > 64)
 		return err_set(e, -EINVAL, "--cpus: %u is too many (64 at most)", b->cpus);
 	b->memory = o->memory     ? o->memory
@@ -245,6 +247,21 @@ static int find_template(struct ctx *c, const struct create_args *o, const struc
 	return r;
 }
 
+/* Nobody said how many processors: where one thread emulates them all, the second and further ones only take turns
+ * with the first, which costs a fifth of the speed. */
+static int default_cpus(struct ctx *c, const struct create_args *o, const struct kit *kit,
+			struct sandbox *b, struct err *e)
+{
+	int r;
+
+	if (o->cpus || kit->cpu > 0 || b->cpus == 1)
+		return 0;
+	r = start_one_thread(c, b, o->accel, e);
+	if (r > 0)
+		b->cpus = 1;
+	return MIN(r, 0);
+}
+
 static int describe(struct ctx *c, const struct create_args *o, const struct kit_box *k,
 		    const char *name, struct sandbox *b, struct err *e)
 {
@@ -272,7 +289,7 @@ static int describe(struct ctx *c, const struct create_args *o, const struct kit
 	image_template_done(&t);
 	if (!b->name || !b->agent || !b->tmpl || !b->tmpl_tag || !b->workdir)
 		return err_errno(e, -ENOMEM, "cannot create '%s'", name);
-	return 0;
+	return default_cpus(c, o, &k->kit, b, e);
 }
 
 /* ---- network ---- */

@@ -254,30 +254,40 @@ static int plan_images(struct ctx *c, const struct sandbox *b, struct plan *p, s
 	return r;
 }
 
-static int choose_accel(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
-			struct plan *p, struct err *e)
+/* What the machine has and what was asked for: p's probe, and whether it is KVM. *ret_asked is the caller's. */
+static int probe_accel(struct ctx *c, const char *option, struct plan *p, char **ret_asked,
+		       struct err *e)
 {
-	_free_ char *accel = NULL;
-	uint64_t require;
-	int r;
+	_free_ char *asked = NULL;
+	int r = setting_get(c->state, "vm.accel", &asked, NULL, e);
 
-	r = setting_get(c->state, "vm.accel", &accel, NULL, e);
-	if (r == 0)
-		r = setting_number(c->state, "vm.requireKvm", &require, e);
 	if (r == 0)
 		r = vm_probe(c->dirs.cache, p->qemu, p->kernel.vmlinux, p->kernel.initrd, false,
 			     &p->probe, e);
 	if (r != 0)
 		return r;
-	if (o->accel) {
-		free(accel);
-		accel = strdup(o->accel);
-		if (!accel)
-			return err_errno(e, -ENOMEM, "cannot start '%s'", b->name);
+	if (option) {
+		free(asked);
+		asked = strdup(option);
+		if (!asked)
+			return err_errno(e, -ENOMEM, "cannot choose an accelerator");
 	}
-	p->kvm = p->probe.kvm && !streq(accel, "tcg");
-	if (p->kvm)
-		return 0;
+	p->kvm = p->probe.kvm && !streq(asked, "tcg");
+	*ret_asked = take_ptr(asked);
+	return 0;
+}
+
+static int choose_accel(struct ctx *c, const struct sandbox *b, const struct start_opts *o,
+			struct plan *p, struct err *e)
+{
+	_free_ char *accel = NULL;
+	uint64_t require;
+	int r = setting_number(c->state, "vm.requireKvm", &require, e);
+
+	if (r == 0)
+		r = probe_accel(c, o->accel, p, &accel, e);
+	if (r != 0 || p->kvm)
+		return r;
 	if (require)
 		return err_set(e, -ENOTSUP,
 			       "cannot start '%s': the setting vm.requireKvm forbids emulation, "
@@ -290,6 +300,19 @@ static int choose_accel(struct ctx *c, const struct sandbox *b, const struct sta
 		say("warning: '%s' runs emulated: slow, and a weaker wall than KVM (%s)", b->name,
 		    p->probe.kvm ? "asked for" : p->probe.why);
 	return 0;
+}
+
+int start_one_thread(struct ctx *c, const struct sandbox *b, const char *accel, struct err *e)
+{
+	_cleanup_(plan_done) struct plan p = { .policy = -1, .credentials = -1 };
+	_free_ char *asked = NULL;
+	int r = plan_settings(c, &p, e);
+
+	if (r == 0)
+		r = plan_images(c, b, &p, e);
+	if (r == 0)
+		r = probe_accel(c, accel, &p, &asked, e);
+	return r < 0 ? r : !p.kvm && !p.probe.tcg_safe;
 }
 
 static int plan_paths(struct ctx *c, const struct sandbox *b, struct plan *p, struct err *e)

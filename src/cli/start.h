@@ -21,6 +21,11 @@ int start_sandbox(struct ctx *c, const struct sandbox *b, const struct start_opt
 int start_locked(struct ctx *c, const struct sandbox *b, const struct start_opts *o, int lock_fd,
 		 struct door *ret, struct err *e) _must_check_;
 
+/* Would a sandbox of this template (b's name and tmpl are read) be emulated, by a QEMU that runs all of its processors
+ * on one thread (vm_probe.tcg_safe)? accel as in start_opts. 1, 0, or -Exxx with a message. */
+int start_one_thread(struct ctx *c, const struct sandbox *b, const char *accel, struct err *e)
+	_must_check_;
+
 /* Send one share to whoever holds the other end of sock: its description and, unless it is taken away, the
  * folder itself. Fails if the folder is not there. */
 int start_share(int sock, const struct box_share *p, bool umount, struct err *e) _must_check_;

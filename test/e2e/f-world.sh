@@ -17,6 +17,12 @@ close() { python3 -c 'import sys; sys.exit(float(sys.argv[1]) > 1.5)' "$(off)"; 
 export -f off close
 
 ok 'create' bac create --name x -m 1g shell
+# emulated by a QEMU before 8.1: one thread runs all processors
+one_thread='d["emulated"]'
+qemu-system-x86_64 --version | grep -Eq 'version ([0-7]\.|8\.0)' || one_thread=False
+run bac inspect --json x
+is 'processors: all, or one where one thread emulates them' "$(json 'd["cpus"]' <<<"$out")" "$(json "1 if $one_thread else min(len(__import__('os').sched_getaffinity(0)), 64)" <<<"$out")"
+is 'as many are inside' "$(bac exec x nproc)" "$(json 'd["cpus"]' <<<"$out")"
 id=$(bac inspect --json x | json 'd["id"]')
 disk=$state/sandboxes/$id/disk.img
 used() { echo $(($(stat -c %b "$disk") / 2048)); } # MiB
@@ -93,4 +99,5 @@ ok 'UN-01: a folder with an odd name' bac run -d shell
 cd ..
 ok 'is a sandbox with a plain one' bash -c '"$BAC" ls -q | grep -q "^shell-odd-name"'
 like '--cpus and --memory' "$(bac create --name small --cpus 1 -m 300m shell && bac exec small sh -c 'nproc; free -m | sed -n 2p')" $'1\n.*2[5-9][0-9]'
+is 'an explicit --cpus is kept' "$(bac create -q --name two --cpus 2 -m 256m shell && bac exec two nproc)" 2
 status 'DK-04: /dev/shm is bounded' 1 bac exec small sh -c 'dd if=/dev/zero of=/dev/shm/f bs=1M count=100000 2>/dev/null'
