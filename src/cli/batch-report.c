@@ -53,27 +53,35 @@ static void row(const json_t *j)
 		     error ? error : "");
 }
 
-static void table(const json_t *runs, size_t n)
+static size_t count_ok(const json_t *runs)
 {
 	size_t i, ok = 0;
 	json_t *j;
 
-	(void)printf("RUN   STATUS     EXIT   %9s   %-16s   ALLOWED    DENIED   TOKENS IN   OUT\n",
-		     "TIME", "FILES CHANGED");
 	json_array_foreach(runs, i, j)
 	{
 		const char *status = json_string_value(json_object_get(j, "status"));
 
 		ok += status && streq(status, "ok");
-		row(j);
 	}
-	(void)printf("%zu of %zu ok", ok, n);
+	return ok;
+}
+
+static void table(const json_t *runs, size_t n)
+{
+	size_t i;
+	json_t *j;
+
+	(void)printf("RUN   STATUS     EXIT   %9s   %-16s   ALLOWED    DENIED   TOKENS IN   OUT\n",
+		     "TIME", "FILES CHANGED");
+	json_array_foreach(runs, i, j) row(j);
+	(void)printf("%zu of %zu ok", count_ok(runs), n);
 	if (json_array_size(runs) < n)
 		(void)printf(", %zu not run yet", n - json_array_size(runs));
 	(void)printf("\n");
 }
 
-int batch_report(const char *out, bool json, struct err *e)
+int batch_report(const char *out, bool json, size_t *ret_failed, struct err *e)
 {
 	char path[BATCH_PATH_MAX + 16];
 	json_t *runs = json_array(), *spec, *all;
@@ -107,6 +115,7 @@ int batch_report(const char *out, bool json, struct err *e)
 		json_decref(all);
 		return err_errno(e, r, "cannot write %s", path);
 	}
+	*ret_failed = json_array_size(runs) - count_ok(runs);
 	if (json)
 		return print_json(all, e);
 	json_decref(all);

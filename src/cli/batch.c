@@ -277,12 +277,27 @@ static int check(struct batch_args *o, const struct args *args, struct err *e)
 static int report(const struct batch_args *o, const struct args *args, struct err *e)
 {
 	char out[PATH_MAX];
+	size_t failed;
 
 	if (args->n != 2)
 		return err_set(e, -EINVAL, "name one folder: bac batch report DIR");
 	if (!realpath(args->v[1], out))
 		return err_errno(e, -errno, "cannot find %s", args->v[1]);
-	return batch_report(out, o->json, e);
+	return batch_report(out, o->json, &failed, e);
+}
+
+/* The report of a batch that has come to its end. As with make -k and xargs, the status tells whether all went well. */
+static int conclude(const struct batch *b, struct err *e)
+{
+	size_t failed = 0;
+	int r = batch_report(b->out, b->o->json, &failed, e);
+
+	if (r == 0 && failed)
+		r = err_set(
+			e, -EIO,
+			"%zu of %u runs failed; %s/report.json has it all, or: bac batch report %s",
+			failed, b->o->n, b->o->out, b->o->out);
+	return r;
 }
 
 static int run_batch(void *opt, struct args *args, struct err *e)
@@ -311,7 +326,7 @@ static int run_batch(void *opt, struct args *args, struct err *e)
 	if (r == 0)
 		r = batch_loop(b, e);
 	if (r == 0)
-		r = batch_report(b->out, o->json, e);
+		r = conclude(b, e);
 	json_decref(b->spec);
 	free(b->prompt);
 	free(b);
@@ -331,6 +346,7 @@ const struct cmd batch_cmd = {
 		"them).\n"
 		"A batch that was cut off goes on when it is called again with the same words: "
 		"what is done is not done again.\n"
+		"The exit status is 0 if every run is ok, 1 if any is not; that of 'report' is 0.\n"
 		"WORDs are the agent's own; {prompt} among them stands for the task. Agents that "
 		"are known need none.",
 	.opts = opts,

@@ -71,5 +71,6 @@ int batch_loop(const struct batch *b, struct err *e) _must_check_;
 /* ---- batch-report.c ---- */
 /* A run's result; NULL if it has none. The caller's. */
 json_t *batch_result(const char *out, uint32_t number);
-/* Print the table, or with json the whole, and write OUT/report.json. 0, or -Exxx with a message. */
-int batch_report(const char *out, bool json, struct err *e) _must_check_;
+/* Print the table, or with json the whole, and write OUT/report.json; *ret_failed: how many runs have ended and are not ok.
+ * 0, or -Exxx with a message. */
+int batch_report(const char *out, bool json, size_t *ret_failed, struct err *e) _must_check_;

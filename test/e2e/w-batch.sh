@@ -90,11 +90,15 @@ is 'and used' "$(cat here/run-001/transcript.txt)" 'in a file'
 
 # ---- a run that fails
 echo 'echo gone wrong >&2; exit 7' >task2
-ok 'a batch whose run fails' bac batch -n 1 --kit shell --memory 256m --prompt task2 --out failed -- bash -c '{prompt}'
+status 'a batch whose run fails' 1 bac batch -n 1 --kit shell --memory 256m --prompt task2 --out failed -- bash -c '{prompt}'
 like 'tells how' "$out" '001   failed     7 .* gone wrong'$'\n''0 of 1 ok$'
+is 'says how many, and where the report is' "$(tail -n 1 <<<"$err")" 'bac: 1 of 1 runs failed; failed/report.json has it all, or: bac batch report failed'
+ok 'a report of it is no failure' bac batch report failed
+status 'called again it repeats nothing, and says it again' 1 bac batch -n 1 --kit shell --memory 256m --prompt task2 --out failed -- bash -c '{prompt}'
+like 'as done already' "$err" '1 of 1 runs are done already'
 echo 'sleep 1000' >task3
-ok 'a run that takes too long' bac batch -n 1 --kit shell --memory 256m --prompt task3 --timeout 1s --out slow -- bash -c '{prompt}'
+status 'a run that takes too long' 1 bac batch -n 1 --kit shell --memory 256m --prompt task3 --timeout 1s --out slow -- bash -c '{prompt}'
 like 'is ended' "$out" '001   timeout '
 is 'and its sandbox is gone' "$(bac ls -q)" ''
-ok 'a sandbox that cannot be made' bac batch -n 1 --kit shell --memory 256m --template none --prompt task --out none -- bash
+status 'a sandbox that cannot be made' 1 bac batch -n 1 --kit shell --memory 256m --template none --prompt task --out none -- bash
 like 'is told with its reason' "$out" "001   failed     - .*none"
