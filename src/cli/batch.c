@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cli/cmds.h"
 #include "cli/ctx.h"
+#include "cli/kit-create.h"
 #include "io/fd.h"
 #include "sys/spawn.h"
 
@@ -113,6 +114,33 @@ static int find_agent(struct batch *b, struct err *e)
 	buf_done(&out);
 	json_decref(j);
 	return r > 0 ? err_set(e, -EINVAL, "%s", e->msg) : r;
+}
+
+/* What the kits cannot do without is asked for once, before anything is made, as 'bac run' asks: each run would only meet it again. */
+static int check_credentials(const struct batch_args *o, struct err *e)
+{
+	const struct opt_list mixins = { o->kits.v + 1, o->kits.n - 1 };
+	const struct kit_load_opts l = { .base = o->kits.v[0],
+					 .kits = &mixins,
+					 .args = &o->kit_arg,
+					 .args_files = &o->kit_args_file };
+	const struct cred_who who = { .id = "", .works = true };
+	_cleanup_(cred_files_done) struct cred_files files = { 0 };
+	struct kit_box kits = { 0 };
+	struct ctx c;
+	int r = ctx_open(&c, e);
+
+	if (r == 0)
+		r = kit_box_find(&c, &l, &kits, e);
+	if (r == 0)
+		r = cred_files_read(&o->credentials, &files, e);
+	if (r == 0)
+		r = kit_create_credentials(&kits, &files, e);
+	if (r == 0)
+		r = cred_files_approve(&c, &files.declared, &o->approve, &who, e);
+	kit_box_done(&kits);
+	ctx_done(&c);
+	return r;
 }
 
 static int git(const char *const *argv, char *line, size_t max, struct err *e)
@@ -321,6 +349,8 @@ static int run_batch(void *opt, struct args *args, struct err *e)
 		r = find_bac(b, e);
 	if (r == 0)
 		r = find_agent(b, e);
+	if (r == 0)
+		r = check_credentials(o, e);
 	if (r == 0)
 		r = open_out(b, before ? args->v[0] : NULL, e);
 	if (r == 0)

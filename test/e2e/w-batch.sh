@@ -36,6 +36,28 @@ fails 'a folder that is no repository' bac batch -n 1 --kit shell --prompt task 
 like 'is named' "$err" 'cannot clone /nowhere'
 fails 'a report of nothing' bac batch report /tmp
 like 'says what it lacks' "$err" 'it has no batch.json'
+mkdir needy
+cat >needy/spec.yaml <<'KIT'
+schemaVersion: "2"
+kind: mixin
+name: needy
+credentials:
+  - service: acme
+    required: true
+    apiKey: {name: ACME_KEY, proxyManaged: true, inject: [{domain: api.acme.test, header: X-Key, format: "%s"}]}
+KIT
+needs="bac: kit:needy requires the secret 'acme'"
+open="at api.acme.test, and nobody has approved that (add --approve acme=api.acme.test)"
+export BAC_SECRETS_STORE=file
+fails 'a kit that requires a secret: none is stored' bac batch -n 2 --kit shell --kit ./needy --prompt task --out needed -- bash
+is 'is told once, as by bac run' "$err" "$needs, and there is none (bac secret set acme); ${needs#bac: } $open"
+ok 'it is stored' sh -c 'echo key-0123456789abcdef | "$BAC" secret set acme'
+fails 'but not approved' bac batch -n 2 --kit shell --kit ./needy --prompt task --out needed -- bash
+is 'that alone is told' "$err" "$needs $open"
+is 'nothing was made' "$(ls -d needed 2>/dev/null)" ''
+fails 'a template that is none: it is approved, and only each run fails' bac batch -n 2 --kit shell --kit ./needy --approve acme=api.acme.test --template none --prompt task --out needed -- bash
+like 'with its reason' "$err" '2 of 2 runs failed'
+unset BAC_SECRETS_STORE
 
 # ---- cut off in the middle
 "$BAC" batch -n "$runs" -j 2 "${words[@]}" >first.out 2>first.err &
