@@ -42,6 +42,37 @@ static void line(struct check *k, const char *resource, const char *how, const c
 		     missing ? missing : how);
 }
 
+/* Of a key that bac knows the hosts of without being told: the first one, which it is for, if this is another. Whether a client goes to those
+ * as well nobody says, so it is no fault that they are closed. NULL: this host is meant, by the first line of the data, a user or a kit. */
+static const char *beside(const struct check *k, const struct cred_use *u)
+{
+	const struct service *known = services_find(&k->s->services, k->service);
+
+	if (!known || !known->n_uses || !streq(u->origin, "builtin") ||
+	    (u->kind != CRED_HEADER && u->kind != CRED_BASIC) ||
+	    streq(u->resource, known->uses[0].resource))
+		return NULL;
+	return known->uses[0].resource;
+}
+
+/* It would be put on, but no network rule allows the host. */
+static void closed(struct check *k, const struct cred_use *u)
+{
+	const char *box = k->s->b.id[0] ? k->s->b.name : NULL, *main = beside(k, u);
+	char rule[NET_RESOURCE_MAX + 128], missing[NET_RESOURCE_MAX + 256];
+
+	(void)snprintf(rule, sizeof(rule), "bac policy allow network %s%s%s%s",
+		       box ? "--sandbox " : "", box ? box : "", box ? " " : "", u->resource);
+	(void)snprintf(missing, sizeof(missing), "no network rule allows it; run: %s", rule);
+	if (!main) {
+		line(k, u->resource, "", missing);
+		return;
+	}
+	k->lines++;
+	(void)printf("%s: not opened (%s does not need it); to open it: %s\n", u->resource, main,
+		     rule);
+}
+
 static const char *how_of(const struct cred_use *u, char *dst, size_t max)
 {
 	if (u->kind == CRED_HEADER)
@@ -76,14 +107,12 @@ static void check_use(struct check *k, const struct cred_use *u)
 	else if (!k->policy)
 		(void)snprintf(missing, sizeof(missing),
 			       "no network policy was chosen; run: bac policy init balanced");
-	else if (!secret_reaches(k->policy, u->resource))
-		(void)snprintf(missing, sizeof(missing),
-			       "no network rule allows it; run: bac policy allow network %s%s%s%s",
-			       box ? "--sandbox " : "", box ? box : "", box ? " " : "",
-			       u->resource);
 	else
 		missing[0] = '\0';
-	line(k, u->resource, how_of(u, how, sizeof(how)), missing[0] ? missing : NULL);
+	if (!missing[0] && !secret_reaches(k->policy, u->resource))
+		closed(k, u);
+	else
+		line(k, u->resource, how_of(u, how, sizeof(how)), missing[0] ? missing : NULL);
 }
 
 /* Uses that would be there if there were a secret. */

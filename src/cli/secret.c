@@ -412,7 +412,9 @@ static const struct cmd subs[] = {
 	  .brief = "say for each host whether requests would be authenticated",
 	  .text = "One line for each host, and what is missing: the secret, an approval, a network "
 		  "rule. The status is\n"
-		  "1 if a request to one of them would not be authenticated.",
+		  "1 if a request to the service's first host, or to one that was declared or "
+		  "added, "
+		  "would not be authenticated.",
 	  OPTS(check_opts),
 	  .min_args = 1,
 	  .max_args = 1,

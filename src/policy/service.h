@@ -13,7 +13,7 @@ struct service {
 		*file_text; /* where its client keeps a login (kit/login-file.h); NULL: none */
 	/* patterns: kind, resource, header, format, username, placeholders, path, fields; nothing else is set */
 	struct cred_use uses
-		[SERVICE_USES_MAX]; /* HEADER, BASIC; the first says how it is done at hosts that are added */
+		[SERVICE_USES_MAX]; /* HEADER, BASIC; the first is what the key is for, and says how it is done at hosts that are added */
 	size_t n_uses;
 	struct cred_use oauth[SERVICE_USES_MAX]; /* OAUTH, TOKEN */
 	size_t n_oauth;

@@ -173,6 +173,10 @@ ok 'rm --registry' bac secret rm --registry r.test:5000
 status 'check: nothing is allowed' 1 bac secret check anthropic
 like 'check: what is missing' "$out" '^api.anthropic.com: not authenticated: no network rule allows it; run: bac policy allow network api.anthropic.com'
 is 'check: a line for each host' "$(lines "$out")" 4
+is 'check: the first is what the key is for, others are only shown' "$(grep -c '^[a-z.-]*: not opened (api.anthropic.com does not need it); to open it: bac policy allow network [a-z.-]*$' <<<"$out")" 3
+ok 'allow that' bac policy allow network api.anthropic.com:443
+ok 'check: others are closed' bac secret check anthropic
+like 'check: and shown' "$out" 'claude\.ai: not opened \(api\.anthropic\.com does not need it\)'
 ok 'allow them' bac policy allow network api.anthropic.com:443 console.anthropic.com claude.ai '**.anthropic.com'
 ok 'check' bac secret check anthropic
 like 'check: says how' "$out" 'api.anthropic.com: authenticated, by x-api-key'
