@@ -244,30 +244,74 @@ int gitguard_wake(struct fs *f, struct handle *h)
 	return 0;
 }
 
-/* Its descriptor, with a lease where there are leases. */
-static int hold(struct fs *f, const struct ruling_move *m, int dir, int *ret)
+/* The handle that could not be woken: what its descriptor is of, nobody may open for writing again. Or NULL. */
+static struct handle *sleepless(struct fs *f, const struct node *n)
+{
+	struct handle *h;
+	int fd;
+
+	for (h = n ? n->handles : NULL; h; h = h->next)
+		if (!h->dir && !h->dead && !h->busy && !h->resting && h->fd >= 0 &&
+		    h->acc == O_RDWR)
+			break;
+	if (!h)
+		return NULL;
+	fd = place_reopen(f, h->fd, O_WRONLY);
+	if (fd >= 0)
+		(void)fd_close(fd);
+	return fd == -EACCES ? h : NULL;
+}
+
+/* h is of this name, which is the file's only one, and nobody else has it open. */
+static bool hold_alone(const struct handle *h, int dir, const char *name)
+{
+	struct statx a, b;
+
+	if (fcntl(h->fd, F_SETLEASE, F_WRLCK) < 0)
+		return false;
+	if (place_statx(dir, name, &a) == 0 && place_statx(h->fd, NULL, &b) == 0 &&
+	    a.stx_ino == b.stx_ino && a.stx_dev_major == b.stx_dev_major &&
+	    a.stx_dev_minor == b.stx_dev_minor && b.stx_nlink == 1)
+		return true;
+	(void)fcntl(h->fd, F_SETLEASE, F_UNLCK);
+	return false;
+}
+
+/* A lease on it, where there are leases. The descriptor to read it by is borrowed. */
+static int hold(struct fs *f, const struct ruling_move *m, int dir, struct gitguard_held *held)
 {
 	struct node *n = node_by_name(&f->nodes, m->from, m->old);
-	_close_ int fd = place_openat(f, dir, m->old, O_RDONLY, 0);
-	struct handle *h;
+	/* of two that change places the other one is read after this: no lease may be in its way */
+	struct handle *h = m->exchange ? NULL : sleepless(f, n);
+	_close_ int fd = -1;
 
+	if (h && hold_alone(h, dir, m->old))
+		return held->handle = h->fd;
+	fd = place_openat(f, dir, m->old, O_RDONLY, 0);
 	if (fd < 0)
 		return fd;
 	for (h = n ? n->handles : NULL; h; h = h->next)
 		rest(f, h);
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) < 0 && errno != EINVAL && errno != EOPNOTSUPP)
 		return -EXDEV;
-	*ret = take_fd(&fd);
-	return 0;
+	return held->own = take_fd(&fd);
+}
+
+void gitguard_moved(struct gitguard_held *held)
+{
+	if (held->handle >= 0)
+		(void)fcntl(held->handle, F_SETLEASE, F_UNLCK);
+	(void)fd_close(held->own);
+	*held = (struct gitguard_held) { -1, -1 };
 }
 
 int gitguard_moves(struct fs *f, const char *op, const struct ruling_move *m, int from_fd,
-		   int to_fd, int *ret_held)
+		   int to_fd, struct gitguard_held *ret_held)
 {
 	_content_ struct content was = { 0 }, will = { 0 };
 	enum gitconfig_kind kind = gitconfig_kind(f->rule_path[1], strlen(f->rule_path[1]));
 	const struct share *s = m->to->share;
-	_close_ int held = -1;
+	_cleanup_(gitguard_moved) struct gitguard_held held = { -1, -1 };
 	int r;
 
 	if (m->type == S_IFDIR)
@@ -281,12 +325,14 @@ int gitguard_moves(struct fs *f, const char *op, const struct ruling_move *m, in
 	r = read_name(f, to_fd, m->new, &was);
 	if (r == 0)
 		r = hold(f, m, from_fd, &held);
-	if (r == 0)
-		r = content_read(&will, held);
+	if (r >= 0)
+		r = content_read(&will, r);
 	if (r == 0)
 		r = judge(f, op, s, f->rule_path[1], &was, &will);
-	if (r == 0)
-		*ret_held = take_fd(&held);
+	if (r == 0) {
+		*ret_held = held;
+		held = (struct gitguard_held) { -1, -1 };
+	}
 	return r == -EFBIG ? ruling_refuse(f, op, s, f->rule_path[1],
 					   "git configuration: is too large to be checked")
 			   : r;

@@ -10,7 +10,10 @@
  * F_SETLEASE) from before it is judged until it has moved: there is none while anybody has it open for
  * writing, and whoever opens it meanwhile fails. Who opens it later asks the host for its name (ruling_there()).
  * Handles of this server's own guest are not in the way: they are opened anew for reading, and for writing again at the next
- * write, which is judged. File systems without leases do without. */
+ * write, which is judged. Where the file's mode (0444, say) has nobody open it for writing again, its one descriptor, if it can read as
+ * well, gets the lease itself: one for writing, which the kernel gives only if there is no other, not even a reader. The file keeps that
+ * writer afterwards, so that no other sandbox moves it. Where there is a reader, or the descriptor is one that only writes, the next write
+ * fails with EACCES. File systems without leases do without. */
 #include "workspace/fs-priv.h"
 #include "workspace/ruling.h"
 
@@ -26,11 +29,16 @@ ssize_t gitguard_write(struct fs *f, const char *op, struct handle *h, void *p, 
 /* Its size is about to change; h: the handle, or NULL. */
 int gitguard_size(struct fs *f, const char *op, struct node *n, const struct handle *h,
 		  uint64_t size);
+/* What keeps others from writing a file until it has moved: a lease of a descriptor of its own, or of a handle's. -1: none. */
+struct gitguard_held {
+	int own, handle;
+};
 /* What is called m->old in from_fd moves to another name; the paths are in f->rule_path[0] and [1].
- * *ret_held: a descriptor to be closed once it has moved, or -1 (until then nobody else writes the file).
- * -EXDEV: somebody has it open for writing; programs then copy. */
+ * *ret_held is for gitguard_moved(). -EXDEV: somebody has it open for writing; programs then copy. */
 int gitguard_moves(struct fs *f, const char *op, const struct ruling_move *m, int from_fd,
-		   int to_fd, int *ret_held);
+		   int to_fd, struct gitguard_held *ret_held);
+/* It has moved, or has not: the lease goes. */
+void gitguard_moved(struct gitguard_held *held);
 /* h, which was made unable to write while its file moved, can write again. 0, -ESTALE or -errno. */
 int gitguard_wake(struct fs *f, struct handle *h);
 /* A file gets another name: not from or to one that git reads. The answer is -EXDEV, since programs then

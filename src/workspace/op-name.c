@@ -186,7 +186,7 @@ static int may_go(struct fs *f, struct call *c, struct node *parent, int dir, co
 
 /* May what is at one place lie at the other? *ret_held: see gitguard_moves(). */
 static int may_come(struct fs *f, struct call *c, const struct ruling_move *at, int dir, int to,
-		    int *ret_held)
+		    struct gitguard_held *ret_held)
 {
 	struct ruling_move m = *at;
 	struct statx s;
@@ -202,11 +202,12 @@ static int may_come(struct fs *f, struct call *c, const struct ruling_move *at, 
 	return r < 0 ? r : gitguard_moves(f, c->m.op, &m, dir, to, ret_held);
 }
 
-static int may_move(struct fs *f, struct call *c, const struct move *m, int held[2])
+static int may_move(struct fs *f, struct call *c, const struct move *m,
+		    struct gitguard_held held[2])
 {
-	struct ruling_move there = { m->from, m->to, m->old, m->new, 0 };
-	struct ruling_move back = { m->to, m->from, m->new, m->old, 0 };
 	bool both = m->flags & RENAME_EXCHANGE;
+	struct ruling_move there = { m->from, m->to, m->old, m->new, 0, both };
+	struct ruling_move back = { m->to, m->from, m->new, m->old, 0, both };
 	int r = may_go(f, c, m->from, m->from_fd, m->old, true);
 
 	if (r == 0)
@@ -249,7 +250,8 @@ static ssize_t move(struct fs *f, struct call *c, uint64_t newdir, uint32_t flag
 			  .old = c->m.name,
 			  .new = c->m.name2,
 			  .flags = flags };
-	int held[2] = { -1, -1 }, r;
+	struct gitguard_held held[2] = { { -1, -1 }, { -1, -1 } };
+	int r;
 
 	if (flags & ~(uint32_t)(RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
@@ -264,8 +266,8 @@ static ssize_t move(struct fs *f, struct call *c, uint64_t newdir, uint32_t flag
 	r = may_move(f, c, &m, held);
 	if (r == 0 && syscall(SYS_renameat2, m.from_fd, m.old, m.to_fd, m.new, flags) < 0)
 		r = -errno;
-	(void)fd_close(held[0]);
-	(void)fd_close(held[1]);
+	gitguard_moved(&held[0]);
+	gitguard_moved(&held[1]);
 	if (r == 0)
 		moved(f, &m);
 	return r;

@@ -11,6 +11,7 @@ struct ruling_move {
 	struct node *from, *to; /* directories */
 	const char *old, *new;
 	uint16_t type; /* S_IFMT bits of what moves */
+	bool exchange; /* it changes places with new */
 };
 
 bool ruling_hides(struct fs *f, struct node *n);

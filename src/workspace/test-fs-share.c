@@ -1,5 +1,7 @@
 /* Shares: read-only, of one file, inside one another, removed while in use; and the path rules. */
+#include <linux/capability.h>
 #include <signal.h>
+#include <sys/syscall.h>
 
 #include "policy/path.h"
 #include "workspace/fs-rig.h"
@@ -376,6 +378,56 @@ static void two_guests(const struct path_rules *r)
 	fs_free(b.f);
 }
 
+/* As an ordinary user: root opens what its mode forbids. */
+static void powerless(void)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2];
+
+	check(syscall(SYS_capget, &h, d) == 0);
+	d[0].effective &= ~(1U << CAP_DAC_OVERRIDE);
+	check(syscall(SYS_capset, &h, d) == 0);
+}
+
+/* A file that nobody may open for writing, but that is open for it, becomes git's configuration. */
+static void unwritable(const struct path_rules *r)
+{
+	uint64_t git = rig_lookup(&g, g.root, ".git"), fh, m, d, other;
+	struct rig b;
+
+	another(&b, r);
+	fh = rig_create(&g, g.root, "still", O_RDWR, 0444, &m);
+	check(fh && !rig_open(&g, m, O_RDWR) && g.err == -EACCES);
+	check(rig_write(&g, m, fh, 0, EVIL, strlen(EVIL), O_RDWR, 0) > 0);
+	check(rig_rename(&g, g.root, "still", git, "config", 0) == -EACCES);
+	check(rig_write(&g, m, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	check(rig_rename(&g, g.root, "still", git, "config", 0) == 0);
+	*last = '\0';
+	check(rig_write(&g, m, fh, 0, EVIL, strlen(EVIL), O_RDWR, 0) == -EACCES);
+	check(strstr(last, "alias"));
+	check(rig_write(&g, m, fh, 0, OLD_CONFIG, strlen(OLD_CONFIG), O_RDWR, 0) > 0);
+	/* it has a writer: no other sandbox moves it to where git reads it, and the lease is gone */
+	d = rig_lookup(&b, rig_lookup(&b, b.root, ".git"), "config");
+	check(d && (other = rig_open(&b, d, O_RDONLY)) && rig_release(&b, d, other) == 0);
+	d = rig_lookup(&b, b.root, ".git");
+	check(rig_rename(&b, d, "config", b.root, "aside", 0) == 0);
+	rig_host_file(&g, ".git/config", OLD_CONFIG);
+	check(rig_rename(&b, b.root, "aside", d, "config", 0) == -EXDEV);
+	check(rig_release(&g, m, fh) == 0);
+	check(rig_rename(&b, b.root, "aside", d, "config", 0) == 0);
+	/* somebody reads it: it moves, and is written no more by this handle */
+	fh = rig_create(&g, g.root, "read", O_RDWR, 0444, &m);
+	check(fh && (d = rig_lookup(&b, b.root, "read")) && (other = rig_open(&b, d, O_RDONLY)));
+	check(rig_rename(&g, g.root, "read", git, "config", 0) == 0);
+	check(rig_write(&g, m, fh, 0, "x", 1, O_RDWR, 0) == -EACCES);
+	check(rig_release(&g, m, fh) == 0 && rig_release(&b, d, other) == 0);
+	/* both change places */
+	fh = rig_create(&g, g.root, "both", O_RDWR, 0444, &m);
+	check(fh && rig_rename(&g, g.root, "both", git, "config", RENAME_EXCHANGE) == 0);
+	check(rig_release(&g, m, fh) == 0);
+	fs_free(b.f);
+}
+
 /* A new file, made by the guest in the folder: 0, or what the server says. */
 static int makes(const char *dir, const char *sub, const char *name)
 {
@@ -452,6 +504,8 @@ static void rules(void)
 	git_config();
 	two_guests(r);
 	check(refusals > 10);
+	powerless();
+	unwritable(r);
 	rig_done(&g);
 	path_rules_free(r);
 }
