@@ -18,17 +18,20 @@
 #   skip NAME WHY               this row cannot be shown here
 #   skip_all WHY                nothing of this scenario can
 #   no_policy=1                 before lib.sh is read: the network policy is not chosen yet (else it is deny-all)
+#   own_cache                   from here on the cache is this scenario's: the default template and Debian's kernels of the shared one, $shared, by links
+#   ends+=(PID)                 a process in the background that is ended with the scenario
 #   snapshot                    what there is now: files, processes, mounts, links, cgroups
 #   note TEXT                   for who reads the log
 #
 # Rows go on after a failure. Every command of `run` and its kin has $deadline seconds.
 # shellcheck shell=bash
-# shellcheck disable=SC2034  # out, err and rc are for the scenarios
+# shellcheck disable=SC2034  # out, err, rc and shared are for the scenarios
 set -u
 : "${BAC:?run me through test/run}" "${E2E_DIR:?run me through test/run}"
 rows=0
 deadline=180
 out='' err='' rc=0
+ends=()
 
 bac() {
 	command "$BAC" "$@"
@@ -131,6 +134,18 @@ v = eval(sys.argv[1])
 print(v if isinstance(v, str) else json.dumps(v))' "$1"
 }
 
+# Not below a folder that a sandbox is given.
+own_cache() {
+	local store=$E2E_DIR/k/bac digest part
+	shared=$XDG_CACHE_HOME/bac
+	digest=$(command "$BAC" template ls --json | json '[t["digest"] for t in d["templates"] if t["tag"] == "default"][0]')
+	mkdir -p "$store/templates" "$store/kernels"
+	for part in "templates/$digest" $(cd "$shared" && grep -l '"debian"' kernels/*/kernel.json | xargs -n1 dirname); do
+		cp -al "$shared/$part" "$store/${part%/*}/" 2>/dev/null || cp -a "$shared/$part" "$store/${part%/*}/"
+	done
+	export XDG_CACHE_HOME=$E2E_DIR/k
+}
+
 # Descendants of test/run, which adopts whatever loses its parent: the supervisors and all theirs.
 # This shell and what it is just running are left out.
 processes() {
@@ -176,6 +191,10 @@ e2e_end() {
 	local status=$?
 	trap - EXIT
 	[ "$BASHPID" = "$e2e_pid" ] || exit "$status"
+	if [ ${#ends[@]} -ne 0 ]; then
+		kill "${ends[@]}" 2>/dev/null
+		wait "${ends[@]}" 2>/dev/null
+	fi
 	if [ "$status" -ne 77 ]; then
 		timeout -k 5 120 "$BAC" rm --all --force >"$E2E_DIR/out" 2>&1 ||
 			note "rm --all --force: $(cat "$E2E_DIR/out")"

@@ -14,17 +14,7 @@ run bac template ls --json
 	skip_all "no template in the cache: run 'bac template build'"
 [ -x /bin/busybox ] || skip_all "no /bin/busybox: sudo apt install busybox-static"
 
-# ---- a cache of its own, with the kernels and the templates of the shared one by links
-shared=$XDG_CACHE_HOME/bac
-export XDG_CACHE_HOME=$E2E_DIR/k # not below a folder that a sandbox is given
-mkdir -p "$XDG_CACHE_HOME/bac/templates" "$XDG_CACHE_HOME/bac/kernels"
-default=$(json '[t["digest"] for t in d["templates"] if t["tag"] == "default"][0]' <<<"$out")
-cp -al "$shared/templates/$default" "$XDG_CACHE_HOME/bac/templates/" 2>/dev/null ||
-	cp -a "$shared/templates/$default" "$XDG_CACHE_HOME/bac/templates/"
-for kernel in "$shared"/kernels/*/; do
-	grep -q '"debian"' "$kernel/kernel.json" || continue
-	cp -al "$kernel" "$XDG_CACHE_HOME/bac/kernels/" 2>/dev/null || cp -a "$kernel" "$XDG_CACHE_HOME/bac/kernels/"
-done
+own_cache
 layers() { find "$XDG_CACHE_HOME/bac/layers" -mindepth 1 -maxdepth 1 -type d ! -name '.*' | wc -l; }
 litter() { find "$XDG_CACHE_HOME/bac" -name '.tmp-*' | wc -l; }
 blobs() { find "$XDG_CACHE_HOME/bac/layers" -name blob -printf '%s\n' | awk '{ s += $1 } END { print s + 0 }'; }

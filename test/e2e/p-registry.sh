@@ -17,29 +17,12 @@ for program in skopeo docker-registry openssl; do
 done
 PATH=$PATH:/usr/sbin
 
-# ---- a cache of its own, with the kernels and the templates of the shared one by links
-shared=$XDG_CACHE_HOME/bac
-export XDG_CACHE_HOME=$E2E_DIR/k # not below a folder that a sandbox is given
+own_cache
 store=$XDG_CACHE_HOME/bac
-mkdir -p "$store/templates" "$store/kernels"
-default=$(json '[t["digest"] for t in d["templates"] if t["tag"] == "default"][0]' <<<"$out")
-for part in "templates/$default" $(cd "$shared" && grep -l '"debian"' kernels/*/kernel.json | xargs -n1 dirname); do
-	cp -al "$shared/$part" "$store/${part%/*}/" 2>/dev/null || cp -a "$shared/$part" "$store/${part%/*}/"
-done
 layers() { find "$store/layers" -mindepth 1 -maxdepth 1 -type d ! -name '.*' 2>/dev/null | wc -l; }
 staged() { find "$store/pulls" -mindepth 1 -maxdepth 1 -type d 2>/dev/null | wc -l; }
 
 # ---- the registries
-servers=()
-stop_all() {
-	local status=$?
-	trap - EXIT
-	[ ${#servers[@]} -eq 0 ] || kill "${servers[@]}" 2>/dev/null
-	wait "${servers[@]}" 2>/dev/null
-	(exit "$status")
-	e2e_end
-}
-trap stop_all EXIT
 reg=$E2E_DIR/reg
 mkdir -p "$reg/data"
 hash_of() {
@@ -65,7 +48,7 @@ registry() {
 		printf '%s\n' "$@"
 	} >"$reg/$name.yml"
 	docker-registry serve "$reg/$name.yml" >"$reg/$name.log" 2>&1 &
-	servers+=($!)
+	ends+=($!)
 	wait_for 60 grep -q 'listening on' "$reg/$name.log" || { cat "$reg/$name.log"; exit 1; }
 	port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\).*/\1/p' "$reg/$name.log")
 }
@@ -78,7 +61,7 @@ helper() { # NAME ARGS...: $port is where it listens
 	local name=$1
 	shift
 	python3 "$here/../lib/registry.py" "$@" >"$reg/$name.log" 2>&1 &
-	servers+=($!)
+	ends+=($!)
 	wait_for 60 test -e "$reg/$name/port" || { cat "$reg/$name.log"; exit 1; }
 	port=$(cat "$reg/$name/port")
 }
@@ -185,12 +168,12 @@ bac template prune -f >/dev/null
 
 # ---- interrupted and resumed
 : >"$reg/proxy/log"
-kill "${servers[2]}"
-wait "${servers[2]}" 2>/dev/null
+kill "${ends[2]}"
+wait "${ends[2]}" 2>/dev/null
 rm -f "$reg/proxy/port"
 touch "$reg/proxy/stall"
 python3 "$here/../lib/registry.py" proxy "$reg/proxy" "$open_port" >"$reg/proxy.log" 2>&1 &
-servers[2]=$!
+ends[2]=$!
 wait_for 60 test -e "$reg/proxy/port" || exit 1
 proxy=127.0.0.1:$(cat "$reg/proxy/port")
 printf %s "$password" | bac secret set --registry "$proxy" --username alice --password-stdin >/dev/null

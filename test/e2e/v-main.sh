@@ -21,24 +21,15 @@ run bac template ls --json
 [ -w /dev/net/tun ] && [ -r /dev/net/tun ] || skip_all "/dev/net/tun may not be opened: sudo chmod 0666 /dev/net/tun"
 
 # ---- the model
-models=()
-stop_all() {
-	local status=$?
-	trap - EXIT
-	[ ${#models[@]} -eq 0 ] || kill "${models[@]}" 2>/dev/null
-	(exit "$status")
-	e2e_end
-}
-trap stop_all EXIT
 names=api.openai.com,api.anthropic.com,generativelanguage.googleapis.com,api.github.com,api.individual.githubcopilot.com,model.test
 python3 -c 'import secrets; print("key-" + secrets.token_urlsafe(33), end="")' >key
 # model SCRIPT: the names lead to one that plays it
 model() {
 	local name
-	[ ${#models[@]} -eq 0 ] || kill "${models[@]}"
+	[ ${#ends[@]} -eq 0 ] || kill "${ends[@]}"
 	rm -rf world
 	"$here/../lib/model" "$PWD/world" --script "$here/../lib/model-scripts/$1.json" --key "$PWD/key" --names "$names" >model.log 2>&1 &
-	models=($!)
+	ends=($!)
 	wait_for 60 test -e world/ports || { cat model.log; exit 1; }
 	. world/ports
 	BAC_NET_CONNECT_TO=

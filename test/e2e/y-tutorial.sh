@@ -16,31 +16,12 @@ run bac template ls --json
 [ -x /bin/busybox ] || skip_all "no /bin/busybox: sudo apt install busybox-static"
 curl=$(type -P curl) || skip_all 'no curl on this host: sudo apt install curl'
 
-# ---- a cache of its own, as in o-images.sh: a tag is loaded
-shared=$XDG_CACHE_HOME/bac
-export XDG_CACHE_HOME=$E2E_DIR/k
-mkdir -p "$XDG_CACHE_HOME/bac/templates" "$XDG_CACHE_HOME/bac/kernels"
-default=$(json '[t["digest"] for t in d["templates"] if t["tag"] == "default"][0]' <<<"$out")
-cp -al "$shared/templates/$default" "$XDG_CACHE_HOME/bac/templates/" 2>/dev/null ||
-	cp -a "$shared/templates/$default" "$XDG_CACHE_HOME/bac/templates/"
-for kernel in "$shared"/kernels/*/; do
-	grep -q '"debian"' "$kernel/kernel.json" || continue
-	cp -al "$kernel" "$XDG_CACHE_HOME/bac/kernels/" 2>/dev/null || cp -a "$kernel" "$XDG_CACHE_HOME/bac/kernels/"
-done
+own_cache # a tag is loaded
 
 # ---- the provider
-models=()
-stop_all() {
-	local status=$?
-	trap - EXIT
-	[ ${#models[@]} -eq 0 ] || kill "${models[@]}" 2>/dev/null
-	(exit "$status")
-	e2e_end
-}
-trap stop_all EXIT
 python3 -c 'import secrets; print("key-" + secrets.token_urlsafe(33), end="")' >key
 "$here/../lib/model" "$PWD/world" --script "$here/../lib/model-scripts/tutorial.json" --key "$PWD/key" --names llm.ilaas.fr >model.log 2>&1 &
-models=($!)
+ends=($!)
 wait_for 60 test -e world/ports || { cat model.log; exit 1; }
 tls=
 . world/ports
