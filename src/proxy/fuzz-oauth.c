@@ -55,17 +55,18 @@ static void answer(const uint8_t *p, size_t n)
 {
 	struct buf out = BUF_INIT(OUT_MAX);
 	struct inject_tokens t = { 0 };
-	json_t *j = NULL;
+	json_t *j = NULL, *identity;
 	struct err e;
 	int r = inject_token_answer(use(), p, n, &t, &out, &e);
 
 	check(r == 0 || r == 1 || r == -EINVAL);
 	check(r != 1 || (same(&out, p, n) && !t.access && !t.refresh && !t.scope));
 	if (r == 0) {
-		check(t.access);
 		j = json_loadb((const char *)buf_data(&out), out.n,
 			       JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, NULL);
-		check(j && json_is_object(j));
+		check(j && (t.access ? json_is_object(j) : !t.refresh));
+		identity = json_object_get(j, "id_token");
+		check(!identity || strstr(json_string_value(identity), ".not-signed-"));
 		check(!t.access || streq(json_string_value(json_object_get(j, "access_token")),
 					 use()->placeholder2));
 		check(!t.refresh || json_string_value(json_object_get(j, "refresh_token")));

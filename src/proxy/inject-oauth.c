@@ -6,6 +6,7 @@
 #include <malloc.h>
 
 #include "base/text.h"
+#include "policy/id-token.h"
 #include "proxy/http-priv.h"
 #include "proxy/inject-priv.h"
 
@@ -270,6 +271,7 @@ struct answer {
 	const struct cred_use *use;
 	char names[NAMES][CRED_PATH_MAX + 1];
 	struct inject_tokens t;
+	bool changed;
 };
 
 /* "access,refresh,expires,scope" */
@@ -347,6 +349,20 @@ static const char *sentinel_for(const struct answer *a, const char *s, size_t n)
 	return NULL;
 }
 
+/* A member "id_token" becomes what stands for it; one that is none goes. */
+static int clean_identity(struct answer *a, json_t *j, json_t *m)
+{
+	const char *s = json_string_value(m);
+	struct id_token id;
+	int r = s ? id_token_read(s, json_string_length(m), &id) : -EINVAL;
+
+	if (r == -ENOMEM)
+		return r;
+	a->changed = true;
+	r = r == 0 ? json_string_set(m, id.stand_in) : json_object_del(j, "id_token");
+	return r < 0 ? -ENOMEM : 0;
+}
+
 static int clean(struct answer *a, json_t *j);
 
 static int clean_object(struct answer *a, json_t *j) /* NOLINT(misc-no-recursion): clean() */
@@ -360,7 +376,7 @@ static int clean_object(struct answer *a, json_t *j) /* NOLINT(misc-no-recursion
 	{
 		if (sentinel_for(a, name, strlen(name)))
 			return -EINVAL;
-		r = clean(a, m);
+		r = streq(name, "id_token") ? clean_identity(a, j, m) : clean(a, m);
 		if (r < 0)
 			return r;
 	}
@@ -390,6 +406,7 @@ static int clean(struct answer *a, json_t *j) /* NOLINT(misc-no-recursion): see 
 	if (!json_is_string(j))
 		return 0;
 	to = sentinel_for(a, json_string_value(j), json_string_length(j));
+	a->changed = a->changed || to;
 	r = to ? json_string_set(j, to) : 0;
 	return r < 0 ? -ENOMEM : 0;
 }
@@ -434,15 +451,14 @@ static int answer(struct answer *a, const uint8_t *p, size_t n, struct buf *out,
 	if (r == -EINVAL)
 		return err_set(e, r, "an answer with tokens of '%s' has one that is none",
 			       a->use->service);
-	if (r == 0 && !a->t.access) {
-		r = buf_add(out, p, n);
-		return r < 0 ? r : 1;
-	}
-	if (r == 0)
+	if (r == 0 && j)
 		r = clean(a, j);
 	if (r == -EINVAL)
 		return err_set(e, r, "an answer has a token of '%s' as a name", a->use->service);
-	return r < 0 ? r : write_json(j, out);
+	if (r < 0 || a->changed)
+		return r < 0 ? r : write_json(j, out);
+	r = buf_add(out, p, n);
+	return r < 0 ? r : 1;
 }
 
 int inject_token_answer(const struct cred_use *u, const uint8_t *p, size_t n,

@@ -66,11 +66,11 @@ struct inject_body *inject_body_free(struct inject_body *b);
 int inject_token_request(const struct cred_use *u, const uint8_t *p, size_t n,
 			 const uint8_t *refresh, size_t n_refresh, struct buf *out, struct err *e)
 	_must_check_;
-/* Its answer: hostile JSON of at most INJECT_BODY_MAX bytes, not compressed. Tokens out of it, sentinels into it, wherever the token is repeated. A refresh token that is not there stays as it was. An answer without tokens (an error) passes as it is: 1, and
- * *ret is zeros. -EINVAL: it may hold tokens and cannot be read: it must not pass. */
+/* Its answer: hostile JSON of at most INJECT_BODY_MAX bytes, not compressed. Tokens out of it, sentinels into it, wherever the token is repeated; an id_token, at any depth, becomes what stands for it (policy/id-token.h). A refresh token that is not there stays as it was. An answer
+ * without tokens (an error) passes as it is: 1, and *ret is zeros. -EINVAL: it may hold tokens and cannot be read: it must not pass. */
 struct inject_tokens {
 	char *access,
-		*refresh; /* access: there unless it is 1; refresh NULL: not said. Wiped by inject_tokens_done() */
+		*refresh; /* access: there unless it is 1, or there was nothing but an id_token; refresh NULL: not said. Wiped by inject_tokens_done() */
 	uint64_t expires_in; /* seconds, 0: not said */
 	char *scope;         /* NULL: not said */
 };

@@ -4,6 +4,10 @@
 #define SENTINEL "sk-ant-ort01-proxy-managed"
 #define ACCESS   "sk-ant-oat01-proxy-managed"
 
+/* {"email":"a@b","at_hash":"x"}, and of it what stays */
+#define SIGNED   "eyJhbGciOiJSUzI1NiJ9.eyJlbWFpbCI6ImFAYiIsImF0X2hhc2giOiJ4In0.c2lnbmF0dXJl"
+#define STAND_IN "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJlbWFpbCI6ImFAYiJ9.not-signed-proxy-managed"
+
 static const struct {
 	const char *in, *out; /* out NULL: r is an error; "=": as it was */
 	int r;
@@ -84,6 +88,19 @@ static const struct {
 	{ "", "=", NULL, NULL, NULL, 0, 1 },
 	{ "[]", "=", NULL, NULL, NULL, 0, 1 },
 	{ "{\"access_token\":null}", "=", NULL, NULL, NULL, 0, 1 },
+	/* an id_token loses its signature, wherever it is, and what is none goes */
+	{ "{\"access_token\":\"AT-1\",\"id_token\":\"" SIGNED "\"}",
+	  "{\"access_token\":\"" ACCESS "\",\"id_token\":\"" STAND_IN "\"}", "AT-1", NULL, NULL, 0,
+	  0 },
+	{ "{\"id_token\":\"" SIGNED "\",\"x\":1}", "{\"id_token\":\"" STAND_IN "\",\"x\":1}", NULL,
+	  NULL, NULL, 0, 0 },
+	{ "{\"error\":\"x\",\"y\":[{\"id_token\":\"" SIGNED "\"}]}",
+	  "{\"error\":\"x\",\"y\":[{\"id_token\":\"" STAND_IN "\"}]}", NULL, NULL, NULL, 0, 0 },
+	{ "{\"access_token\":\"AT-1\",\"id_token\":\"AT-1\"}", "{\"access_token\":\"" ACCESS "\"}",
+	  "AT-1", NULL, NULL, 0, 0 },
+	{ "{\"access_token\":\"AT-1\",\"id_token\":{\"v\":\"" SIGNED "\"}}",
+	  "{\"access_token\":\"" ACCESS "\"}", "AT-1", NULL, NULL, 0, 0 },
+	{ "{\"id_token\":null}", "{}", NULL, NULL, NULL, 0, 0 },
 };
 
 static const struct cred_use *use(void)
