@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "cli/compose-priv.h"
+#include "cli/say.h"
+#include "policy/id-token.h"
 
 enum { UNKNOWN_EXPIRY_S = 55 * 60 };
 
@@ -28,6 +30,17 @@ static const struct store_entry *login_of(const struct compose_source *s, const 
 	return compose_entry(s, id, "oauth", name);
 }
 
+/* Whose it is: what the store has is checked as what it was made of was. */
+static void take_identity(const json_t *meta, struct id_token *id, struct login_values *v)
+{
+	const char *text = json_string_value(json_object_get(meta, "id_stand_in"));
+
+	if (!text || id_token_read(text, strlen(text), id) < 0)
+		return;
+	v->id_token = id->stand_in;
+	v->account = *id->account ? id->account : NULL;
+}
+
 static int add(struct logins *l, const struct login_file *f, struct login_values *v,
 	       const struct store_entry *entry, struct err *e)
 {
@@ -35,6 +48,7 @@ static int add(struct logins *l, const struct login_file *f, struct login_values
 	const json_int_t expires = json_integer_value(json_object_get(meta, "expires"));
 	const char *scopes = json_string_value(json_object_get(meta, "scopes"));
 	struct login_text *t = &l->v[l->n];
+	struct id_token id;
 	size_t i;
 	int r = 0;
 
@@ -44,10 +58,19 @@ static int add(struct logins *l, const struct login_file *f, struct login_values
 		v->expires_ms =
 			expires > 0 ? expires : ((int64_t)time(NULL) + UNKNOWN_EXPIRY_S) * 1000;
 		v->scopes = scopes ? scopes : v->scopes;
+		v->stored = entry->created;
+		take_identity(meta, &id, v);
 		*t = (struct login_text) { strdup(f->path), BUF_INIT(LOGIN_FILE_MAX) };
 		l->n++;
 		r = t->path ? login_file_make(f, v, &t->text, e)
 			    : err_set(e, -ENOMEM, "out of memory");
+	}
+	if (r == -ENODATA) { /* those of other logins are made all the same */
+		say("warning: the file of a login, ~/%s: %s", f->path, e->msg);
+		free(t->path);
+		buf_done(&t->text);
+		l->n--;
+		r = 0;
 	}
 	json_decref(meta);
 	return r < 0 ? err_ctx(e, "the file of a login, ~/%s", f->path) : 0;

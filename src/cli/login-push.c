@@ -8,7 +8,7 @@
 enum { CONNECT_MS = 5000, WRITE_MS = 30000, LINK = 3 };
 
 /* $1: the path below the home directory; stdin: the file. It goes down part by part, so that no link is followed. What is there already is ours if all but its times
- * (13 digits) is what is written now. */
+ * (13 digits, or as in RFC 3339) is what is written now, or if it has a client use a key that stands outside: there is none, where a login is used. */
 /* clang-format off */
 static const char script[] =
 	"set -eu\n"
@@ -28,10 +28,11 @@ static const char script[] =
 	"new=$(mktemp ./.login.XXXXXXXXXX)\n"
 	"trap 'rm -f \"$new\"' EXIT\n"
 	"cat >\"$new\"\n"
-	"timeless() { sed 's/[0-9]\\{13\\}/0/g' \"$1\"; }\n"
+	"timeless() { sed 's/[0-9]\\{13\\}/0/g;s/[0-9-]\\{10\\}T[0-9:.]\\{8,\\}Z/0/g' \"$1\"; }\n"
 	"if [ -e \"./$rest\" ]; then\n"
 	"\t[ -f \"./$rest\" ] && [ \"$(stat -c %s \"./$rest\")\" -le 65536 ] || exit 0\n"
-	"\t[ \"$(timeless \"./$rest\")\" = \"$(timeless \"$new\")\" ] || exit 0\n"
+	"\t[ \"$(timeless \"./$rest\")\" = \"$(timeless \"$new\")\" ] ||\n"
+	"\t\tgrep -q '\"proxy-managed\"' \"./$rest\" || exit 0\n"
 	"fi\n"
 	"mv -fT \"$new\" \"./$rest\"\n";
 /* clang-format on */

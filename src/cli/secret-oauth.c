@@ -7,6 +7,7 @@
 
 #include "cli/secret.h"
 #include "io/fd.h"
+#include "policy/id-token.h"
 #include "sys/dirs.h"
 
 enum { TOKENS_MAX = 64 * 1024, SCOPES_MAX = 2048, EXPIRES_MAX = 10 * 365 * 86400 };
@@ -26,11 +27,24 @@ static const struct {
 
 struct tokens {
 	const char *access, *refresh; /* of the JSON */
-	json_t *meta; /* "expires" (milliseconds since 1970) and "scopes" (a text), where they are known */
+	json_t *meta; /* where they are known: "expires" (milliseconds since 1970), "scopes" (a text), "id_stand_in" (what stands for an id_token) */
 };
 
+/* The id_token itself is not kept. Some access tokens are of the same form, and have the same claims. */
+static int add_identity(json_t *meta, const json_t *o, const char *access)
+{
+	const char *const from[] = { json_string_value(json_object_get(o, "id_token")), access };
+	struct id_token id;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(from); i++)
+		if (from[i] && id_token_read(from[i], strlen(from[i]), &id) == 0 && *id.account)
+			return json_object_set_new(meta, "id_stand_in", json_string(id.stand_in));
+	return 0;
+}
+
 /* When the access token ends, and what it is for, as the two kinds of JSON say it. */
-static json_t *find_meta(const json_t *o)
+static json_t *find_meta(const json_t *o, const char *access)
 {
 	const json_int_t at = json_integer_value(json_object_get(o, "expiresAt")),
 			 in = json_integer_value(json_object_get(o, "expires_in"));
@@ -52,6 +66,8 @@ static json_t *find_meta(const json_t *o)
 		r |= json_object_set_new(meta, "expires", json_integer((time(NULL) + in) * 1000));
 	if (r == 0 && all.n)
 		r = json_object_set_new(meta, "scopes", json_string(buf_str(&all)));
+	if (r == 0)
+		r = add_identity(meta, o, access);
 	buf_done(&all);
 	if (r == 0)
 		return meta;
@@ -71,7 +87,7 @@ static bool find_tokens(const json_t *j, const char *service, struct tokens *ret
 		ret->access = json_string_value(json_object_get(o, shapes[i].access));
 		ret->refresh = json_string_value(json_object_get(o, shapes[i].refresh));
 		if (ret->access && *ret->access) {
-			ret->meta = find_meta(o);
+			ret->meta = find_meta(o, ret->access);
 			return true;
 		}
 	}
@@ -122,11 +138,20 @@ static int read_stdin(json_t **ret, struct err *e)
 static int put_token(struct secret *s, const char *service, const char *which, const char *value,
 		     char **meta, struct err *e)
 {
-	struct store_entry entry = { .how = STORE_VALUE, .meta = meta ? *meta : NULL };
+	struct store_entry entry = { .how = STORE_VALUE,
+				     .meta = meta ? *meta : NULL,
+				     .created = time(NULL) };
 	char name[CRED_NAME_MAX + 16];
 
 	(void)snprintf(name, sizeof(name), "%.63s.%s", service, which);
 	return secret_put(s, "oauth", name, &entry, value, strlen(value), e);
+}
+
+static bool needs_identity(const struct services *all, const char *service)
+{
+	const struct service *s = services_find(all, service);
+
+	return s && s->file && strstr(s->file_text, "{{.IdToken}}");
 }
 
 static int put_both(struct secret *s, const char *service, const struct tokens *t, struct err *e)
@@ -142,6 +167,10 @@ static int put_both(struct secret *s, const char *service, const struct tokens *
 		r = put_token(s, service, "access", t->access, &meta, e);
 	if (r == 0 && !(t->refresh && *t->refresh))
 		say("note: there is no refresh token: when this one is over, set it again");
+	if (r == 0 && needs_identity(&s->services, service) &&
+	    !json_object_get(t->meta, "id_stand_in"))
+		say("warning: there is no id_token that says of which account this login is: its "
+		    "client will find no login in sandboxes");
 	if (r == 0 && secret_find(s, "service", service))
 		say("note: the key of '%s' is used rather than this login; take it out with 'bac "
 		    "secret rm %s'",

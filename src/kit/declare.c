@@ -286,20 +286,7 @@ static void skip_if(struct take *t, const struct yaml *y, void *into)
 		TAKE_WARN(t, y, "not used: a key wins over a login where there is one");
 }
 
-/* "{{if .NAME}}A{{else}}B{{end}}" becomes A for what there is a value of, B for anything else. */
-static bool is_value(const char *name, size_t n)
-{
-	static const char *const names[] = { "AccessToken", "RefreshToken", "ExpiresAt", "Scopes",
-					     "ScopesJSON" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
-			return true;
-	return false;
-}
-
-/* One of them at p, into out; what is behind it, or NULL: it is none that is understood. */
+/* "{{if .NAME}}A{{else}}B{{end}}" becomes A for what there is a value of, B for anything else. One of them at p, into out; what is behind it, or NULL: it is none that is understood. */
 static const char *put_choice(struct take *t, const struct yaml *y, const char *p, struct buf *out)
 {
 	const char *name = p + strlen("{{if ."), *yes, *no, *end;
@@ -314,7 +301,7 @@ static const char *put_choice(struct take *t, const struct yaml *y, const char *
 	if (!end || (strstr(yes, "{{if ") && strstr(yes, "{{if ") < end))
 		return NULL;
 	no = no && no < end ? no : NULL;
-	is = is_value(name, n);
+	is = login_file_knows(name, n);
 	if (is && buf_add(out, yes, (size_t)((no ? no : end) - yes)) < 0)
 		t->pool->failed = true;
 	if (!is && no && buf_add(out, no + 8, (size_t)(end - no - 8)) < 0)
@@ -347,7 +334,11 @@ static const char *plain_template(struct take *t, const struct yaml *y, const ch
 static void keep_file(struct take *t, const struct item *m, const struct yaml *y,
 		      const struct oauth *o)
 {
-	const struct login_values v = { .access = o->access, .refresh = o->refresh, .scopes = "" };
+	const struct login_values v = { .access = o->access,
+					.refresh = o->refresh,
+					.scopes = "",
+					.id_token = "",
+					.account = "" };
 	struct login_file f = { .structure = take_get(y, "structure") };
 	struct buf out = BUF_INIT(LOGIN_FILE_MAX);
 	struct err e;

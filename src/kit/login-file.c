@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "base/text.h"
 
@@ -41,17 +42,41 @@ int login_file_path(const char *text, const char **ret, struct err *e)
 }
 
 /* ---- placeholders ---- */
-enum { P_ACCESS, P_REFRESH, P_EXPIRES, P_SCOPES, P_SCOPES_JSON, P_N };
+enum {
+	P_ACCESS,
+	P_REFRESH,
+	P_EXPIRES,
+	P_SCOPES,
+	P_SCOPES_JSON,
+	P_ID_TOKEN,
+	P_ACCOUNT,
+	P_LAST_REFRESH,
+	P_N
+};
 
 static const char *const names[P_N] = { "AccessToken", "RefreshToken", "ExpiresAt", "Scopes",
-					"ScopesJSON" };
+					"ScopesJSON",  "IdToken",      "AccountID", "LastRefresh" };
+
+static int by_name(const char *name, size_t n)
+{
+	int i;
+
+	for (i = 0; i < P_N; i++)
+		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
+			break;
+	return i;
+}
+
+bool login_file_knows(const char *name, size_t n)
+{
+	return by_name(name, n) != P_N;
+}
 
 /* Of "{{.NAME}}" at s: which, or P_N; its length. */
 static int placeholder(const char *s, size_t *ret_n)
 {
 	const char *p = s + 2, *name;
 	size_t n;
-	int i;
 
 	p += strspn(p, " ");
 	p += *p == '.';
@@ -60,10 +85,7 @@ static int placeholder(const char *s, size_t *ret_n)
 	p += n;
 	p += strspn(p, " ");
 	*ret_n = strncmp(p, "}}", 2) == 0 ? (size_t)(p + 2 - s) : 0;
-	for (i = 0; i < P_N && *ret_n; i++)
-		if (strlen(names[i]) == n && !memcmp(names[i], name, n))
-			return i;
-	return P_N;
+	return *ret_n ? by_name(name, n) : P_N;
 }
 
 static json_t *scopes_list(const char *s)
@@ -99,19 +121,38 @@ static int put_scopes(struct buf *out, const char *scopes, bool as_json)
 	return r;
 }
 
+static int put_time(struct buf *out, time_t t)
+{
+	char text[40];
+	struct tm tm;
+
+	if (!gmtime_r(&t, &tm) || !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm))
+		return -ENODATA;
+	return buf_add(out, text, strlen(text));
+}
+
 static int put_value(struct buf *out, const struct login_values *v, int which)
 {
-	const char *text = which == P_ACCESS ? v->access : v->refresh;
+	const char *const texts[P_N] = { [P_ACCESS] = v->access,
+					 [P_REFRESH] = v->refresh,
+					 [P_ID_TOKEN] = v->id_token,
+					 [P_ACCOUNT] = v->account };
 
 	if (which == P_EXPIRES)
 		return buf_printf(out, "%lld", (long long)v->expires_ms);
 	if (which == P_SCOPES || which == P_SCOPES_JSON)
 		return put_scopes(out, v->scopes, which == P_SCOPES_JSON);
-	return buf_add(out, text, strlen(text));
+	if (which == P_LAST_REFRESH)
+		return put_time(out, v->stored);
+	return texts[which] ? buf_add(out, texts[which], strlen(texts[which])) : -ENODATA;
 }
 
 static int no_room(int r, struct err *e)
 {
+	if (r == -ENODATA)
+		return err_set(e, r,
+			       "the login that is stored does not say of which account it is (an "
+			       "id_token): store it again");
 	return r == -ENOMEM ? err_set(e, r, "out of memory")
 			    : err_set(e, -E2BIG, "the file of a login has %d bytes at most",
 				      LOGIN_FILE_MAX);
@@ -129,7 +170,8 @@ static int fill(struct buf *out, const char *text, const struct login_values *v,
 			return err_set(e, -EINVAL,
 				       "'%.24s' is no placeholder: {{.AccessToken}}, "
 				       "{{.RefreshToken}}, {{.ExpiresAt}}, {{.Scopes}}, "
-				       "{{.ScopesJSON}}",
+				       "{{.ScopesJSON}}, {{.IdToken}}, {{.AccountID}}, "
+				       "{{.LastRefresh}}",
 				       at);
 		r = buf_add(out, text, (size_t)(at - text));
 		if (r == 0)

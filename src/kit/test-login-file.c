@@ -5,10 +5,13 @@
 #include "kit/login-file.h"
 #include "policy/service.h"
 
-static const struct login_values values = { .access = "access-\"sentinel",
+static const struct login_values values = { .access = "access-sentinel",
 					    .refresh = "refresh-sentinel",
 					    .expires_ms = 1700000000123,
-					    .scopes = "user:inference, user:profile" };
+					    .scopes = "user:inference, user:profile",
+					    .id_token = "a.e30.s",
+					    .account = "account-1",
+					    .stored = 1700000000 };
 
 static int make(const struct login_file *f, struct buf *out, struct err *e)
 {
@@ -48,7 +51,9 @@ static void templates(void)
 	template_is("{{ .ExpiresAt }}{{ExpiresAt}}", "17000000001231700000000123");
 	template_is("{{.Scopes}} {{.ScopesJSON}}",
 		    "user:inference user:profile [\"user:inference\",\"user:profile\"]");
-	template_is("{{.AccessToken}}", "access-\"sentinel");
+	template_is("{{.AccessToken}}", "access-sentinel");
+	template_is("{{.IdToken}} {{.AccountID}}", "a.e30.s account-1");
+	template_is("{{.LastRefresh}}", "2023-11-14T22:13:20Z");
 	template_fails("{{.Token}}", -EINVAL, "'{{.Token}}' is no placeholder");
 	template_fails("{{.AccessToken", -EINVAL, "is no placeholder");
 	template_fails("{{", -EINVAL, "is no placeholder");
@@ -57,6 +62,26 @@ static void templates(void)
 	memset(large, 'x', sizeof(large) - 1);
 	large[sizeof(large) - 1] = '\0';
 	template_fails(large, -E2BIG, "16384 bytes at most");
+}
+
+/* A login that does not say whose it is has no such file; one that does not ask is made. */
+static void nobody(void)
+{
+	static const struct login_values v = { .access = "a", .refresh = "r", .scopes = "" };
+	static const char *const texts[] = { "{{.IdToken}}", "{{.AccountID}}", "{{.AccessToken}}" };
+	struct buf out;
+	struct err e;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(texts); i++) {
+		const struct login_file f = { .path = "x", .template = texts[i] };
+
+		buf_init(&out, LOGIN_FILE_MAX);
+		check(login_file_make(&f, &v, &out, &e) == (i < 2 ? -ENODATA : 0));
+		check(i == 2 || strstr(e.msg, "of which account"));
+		buf_done(&out);
+	}
+	check(login_file_knows("LastRefresh", 11) && !login_file_knows("LastRefresh", 4));
 }
 
 /* What becomes of a YAML map; NULL: it is refused, with msg. */
@@ -81,7 +106,7 @@ static void structures(void)
 {
 	structure(
 		"o:\n  a: '{{.AccessToken}}'\n  e: '{{.ExpiresAt}}'\n  s: '{{.Scopes}}'\n",
-		"{\n  \"o\": {\n    \"a\": \"access-\\\"sentinel\",\n    \"e\": 1700000000123,\n"
+		"{\n  \"o\": {\n    \"a\": \"access-sentinel\",\n    \"e\": 1700000000123,\n"
 		"    \"s\": [\n      \"user:inference\",\n      \"user:profile\"\n    ]\n  }\n}\n",
 		NULL);
 	structure("a: 'Bearer {{.RefreshToken}} until {{.ExpiresAt}}'\n",
@@ -155,8 +180,7 @@ static void services(void)
 		n++;
 		check(all.v[i].n_oauth && login_file_path(all.v[i].file, &f.path, &e) == 0);
 		buf_init(&out, LOGIN_FILE_MAX);
-		check(login_file_make(&f, &(struct login_values) { "a", "r", 5, "s" }, &out, &e) ==
-		      0);
+		check(login_file_make(&f, &values, &out, &e) == 0);
 		check(yaml_parse(buf_str(&out), out.n, &y, &e) == 0 && y.kind == YAML_MAP);
 		yaml_done(&y);
 		buf_done(&out);
@@ -168,6 +192,7 @@ static void services(void)
 int main(void)
 {
 	templates();
+	nobody();
 	structures();
 	paths();
 	services();

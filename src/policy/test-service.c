@@ -45,6 +45,8 @@ static void table(void)
 	s = services_find(&all, "anthropic");
 	check(s && s->n_oauth == 2 && streq(s->oauth[1].path, "/v1/oauth/token"));
 	check(streq(s->oauth[1].placeholder2, s->oauth[0].placeholder));
+	s = services_find(&all, "openai");
+	check(s && streq(s->file, "~/.codex/auth.json") && strstr(s->file_text, "{{.IdToken}}"));
 	check(!services_find(&all, "moon"));
 	services_done(&all);
 }

@@ -77,7 +77,7 @@ rules=api.anthropic.com,github.com,api.github.com,generativelanguage.googleapis.
 rules+=,api.test:80,other.test:80,other.test:443
 
 # ---- secrets: in files, so that no command line and no environment has one
-secrets=(anthropic anthropic2 access refresh openai github google npm grpc ws acme)
+secrets=(anthropic anthropic2 access refresh signature openai github google npm grpc ws acme)
 python3 - "${secrets[@]}" <<-'PYTHON'
 	import secrets, sys
 	for name in sys.argv[1:]:
@@ -103,9 +103,11 @@ set_secret() { bac secret set --force "$1" <"keys/$2"; }
 set_custom() { bac secret set-custom --host "$1" --env "$2" <"keys/$3"; }
 set_login() {
 	python3 -c '
-import json
-access, refresh = (open(f"keys/{name}").read() for name in ("access", "refresh"))
-print(json.dumps({"access_token": access, "refresh_token": refresh, "expires_in": 3600, "scope": "user:inference"}))' |
+import base64, json
+access, refresh, signature = (open(f"keys/{name}").read() for name in ("access", "refresh", "signature"))
+claims = {"email": "a@b.example", "sub": "subject-of-it", "https://api.openai.com/auth": {"chatgpt_account_id": "account-1", "chatgpt_plan_type": "plus"}}
+identity = ".".join([*(base64.urlsafe_b64encode(json.dumps(o).encode()).decode().rstrip("=") for o in ({"alg": "RS256"}, claims)), signature])
+print(json.dumps({"access_token": access, "refresh_token": refresh, "id_token": identity, "expires_in": 3600, "scope": "user:inference"}))' |
 		bac secret set --force --oauth "$1"
 }
 pids() { # NAME: ours
@@ -444,6 +446,23 @@ like 'the request is refused: 403' "$out" '^HTTP/[0-9.]+ 403'
 like 'which says exactly this, and what a human may type' "$out" "acme.*approve"
 run bac exec y bash -c 'cat ~/.acme/login'
 is 'the file of a login, as it is declared' "$out" 'access=acme-oat-proxy-managed for user:inference'
+# codex_login: what Codex finds in sandbox y
+codex_login() {
+	run bac exec y bash -c 'cd ~/.codex && stat -c "%a %U" auth.json && cat auth.json'
+	python3 - "$out" <<-'PYTHON'
+		import base64, json, sys
+		mode, _, text = sys.argv[1].partition("\n")
+		d = json.loads(text)
+		head, claims, signature = d["tokens"].pop("id_token").split(".")
+		claims = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+		print(mode, d["auth_mode"], d["OPENAI_API_KEY"], *sorted(d["tokens"].values()), *claims, *claims["https://api.openai.com/auth"].values(), signature)
+	PYTHON
+}
+codex_has='600 agent chatgpt None account-1 openai-oat-proxy-managed openai-ort-proxy-managed email https://api.openai.com/auth account-1 plus not-signed-proxy-managed'
+is 'Codex finds the login: the account, and what stands for its tokens' "$(codex_login)" "$codex_has"
+bac exec y bash -c 'echo "{\"auth_mode\": \"apikey\", \"OPENAI_API_KEY\": \"proxy-managed\"}" >~/.codex/auth.json'
+ok 'the login is stored again' set_login openai
+is 'the file in which Codex had a key is that of the login now' "$(codex_login)" "$codex_has"
 run bac exec y curl -sS https://also.acme.test/echo
 like 'what is approved goes through' "$out" '"h1"'
 is 'with its secret' "$(shown also.acme.test x-api-key %s acme)" '1 of 1'

@@ -21,7 +21,7 @@ run bac template ls --json
 [ -w /dev/net/tun ] && [ -r /dev/net/tun ] || skip_all "/dev/net/tun may not be opened: sudo chmod 0666 /dev/net/tun"
 
 # ---- the model
-names=api.openai.com,api.anthropic.com,generativelanguage.googleapis.com,api.github.com,api.individual.githubcopilot.com,model.test
+names=api.openai.com,chatgpt.com,auth.openai.com,api.anthropic.com,generativelanguage.googleapis.com,api.github.com,api.individual.githubcopilot.com,model.test
 python3 -c 'import secrets; print("key-" + secrets.token_urlsafe(33), end="")' >key
 # model SCRIPT: the names lead to one that plays it
 model() {
@@ -263,7 +263,54 @@ injection() { # AGENT
 	ok "$1: injection: it goes" bac rm --force "$1"
 }
 
+# A login of ChatGPT, of which the machine has words that stand for it. It was stored long ago, as the file inside says, so the agent renews it first: what is new stays outside too.
+login_job() { # AGENT
+	local repo=$PWD/login-$1
+	agent "$1"
+	host=chatgpt.com,auth.openai.com
+	files="mkdir -p ~/.codex &&${files##*&&}"
+	repository "$repo"
+	model edit
+	python3 - <<-'PYTHON'
+		import base64, json, secrets
+		def signed(**more):
+		    claims = {"email": "a@b.example", "https://api.openai.com/auth": {"chatgpt_account_id": "account-1", "chatgpt_plan_type": "plus", **more}}
+		    parts = [base64.urlsafe_b64encode(json.dumps(o).encode()).decode().rstrip("=") for o in ({"alg": "RS256"}, claims)]
+		    return ".".join([*parts, secrets.token_urlsafe(96)])
+		old, new = ({"id_token": signed(), "access_token": signed(), "refresh_token": "rt_" + secrets.token_urlsafe(40)} for _ in range(2))
+		new["access_token"] = open("key").read()
+		json.dump({"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": {**old, "account_id": "account-1"}}, open("auth.json", "w"))
+		json.dump({**new, "expires_in": 864000}, open("world/next.json", "w"))
+		open("world/refresh", "w").write(old["refresh_token"])
+		with open("tokens", "w") as f:
+		    for value in (*old.values(), *new.values()):
+		        print(value, value.rpartition(".")[2], sep="\n", file=f)
+	PYTHON
+	run bac secret rm --force "$service"
+	ok "$1: login: the file of its client is stored" bac secret set --force --oauth "$service" <auth.json
+	ok "$1: login: a sandbox" made "$1" "$repo"
+	ok "$1: login: it was long ago" bac exec "$1" bash -c 'sed -i "s/\"last_refresh\":\"[0-9]*/\"last_refresh\":\"2020/" ~/.codex/auth.json && grep -q 2020- ~/.codex/auth.json'
+	ok "$1: login: works unattended" works "$1" "$repo" 'fix the failing test'
+	like "$1: login: says that it is done" "$out" 'its test passes'
+	[[ $out =~ 'its test passes' ]] || note "$(seen "$1")" "$(dialogue)"
+	note "$1: login: asked for: $(asked "$1")"
+	like "$1: login: the model was shown the new token, and nothing else" "$(shown)" '^([4-9]|[1-9][0-9]) 0$'
+	is "$1: login: it was asked at chatgpt.com, for the account" "$(python3 -c 'import json
+came = [r for r in map(json.loads, open("world/seen")) if "turn" in r]
+print(*{(r["host"], r["headers"].get("chatgpt-account-id")) for r in came})')" "('chatgpt.com', 'account-1')"
+	run bac exec "$1" bash -c 'cat ~/.codex/auth.json'
+	is "$1: login: what Codex has written has a login still" \
+		"$(json '" ".join([d["tokens"]["access_token"], d["tokens"]["refresh_token"], d["tokens"]["id_token"].split(".")[2]])' <<<"$out")" \
+		'openai-oat-proxy-managed openai-ort-proxy-managed not-signed-proxy-managed'
+	unlike "$1: login: which is new" "$out" '"2020'
+	run bac exec -u root "$1" bash -c 'cat /proc/*/environ /proc/*/cmdline; cat /home/agent/.codex/*; cat /home/agent/.codex/*/*/*/*/*'
+	is "$1: login: no token is to be seen inside" "$(grep -acFf tokens <<<"$out")" 0
+	ok "$1: login: it goes" bac rm --force "$1"
+	ok "$1: login: and so does the login" bac secret rm --force "$service"
+}
+
 for name in $AGENTS; do
+	[ "$name" != codex ] || login_job "$name"
 	agent_job "$name"
 	injection "$name"
 done
