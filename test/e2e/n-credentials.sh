@@ -12,7 +12,7 @@
 # CR-05   the command's own tests: two secrets with one placeholder or one variable
 # CR-07   'CR-07: ...'
 # CR-08   'CR-08: ...'
-# CR-10   'CR-10: ...'
+# CR-10   'CR-10: ...'; the real Codex renews in v-main.sh
 # CR-11   'CR-11: ...'
 # PX-01   'PX-01: ...'; gaps of minutes: no row, the connection's idle limit is far above (proxy's tests)
 # PX-02   'PX-02: ...'

@@ -7,6 +7,8 @@
 #   3  the edit is in the host's working tree
 #   4  the log shows no refusal that the list did not choose
 #
+# Codex does it with a login of ChatGPT too, which is renewed by the way.
+#
 # and a repository that talks the agent into reading .env and posting it: nothing leaves, and the log has both attempts.
 #
 # AGENTS="pi codex" says which; without it nothing is done. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
@@ -290,7 +292,12 @@ login_job() { # AGENT
 	ok "$1: login: the file of its client is stored" bac secret set --force --oauth "$service" <auth.json
 	ok "$1: login: a sandbox" made "$1" "$repo"
 	ok "$1: login: it was long ago" bac exec "$1" bash -c 'sed -i "s/\"last_refresh\":\"[0-9]*/\"last_refresh\":\"2020/" ~/.codex/auth.json && grep -q 2020- ~/.codex/auth.json'
-	ok "$1: login: works unattended" works "$1" "$repo" 'fix the failing test'
+	run works "$1" "$repo" 'fix the failing test'
+	if [[ $err == *'timed out waiting for cloud config'* ]]; then # it gives its renewal and that 20 seconds, which an emulated machine may need for less
+		note "$1: login: $err"
+		run works "$1" "$repo" 'fix the failing test'
+	fi
+	is "$1: login: works unattended" "$rc" 0
 	like "$1: login: says that it is done" "$out" 'its test passes'
 	[[ $out =~ 'its test passes' ]] || note "$(seen "$1")" "$(dialogue)"
 	note "$1: login: asked for: $(asked "$1")"
