@@ -286,7 +286,7 @@ static void not_required(void)
 
 int main(void)
 {
-	char top[] = "/tmp/bac-declare-XXXXXX";
+	char top[] = "/tmp/test-bac-declare-XXXXXX";
 
 	taken();
 	refused();

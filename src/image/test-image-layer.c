@@ -18,7 +18,7 @@
 
 enum { SECTOR = 512 };
 
-static char cache[] = "/tmp/bac-test-layer-XXXXXX";
+static char cache[] = "/tmp/test-bac-layer-XXXXXX";
 static struct image_build b = { .cache = cache };
 static struct err err;
 

@@ -12,7 +12,7 @@
 #include "sys/dirs.h"
 #include "sys/spawn.h"
 
-static char top[] = "/tmp/bac-store-XXXXXX";
+static char top[] = "/tmp/test-bac-store-XXXXXX";
 static const char *vault;
 static char *self;
 

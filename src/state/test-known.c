@@ -9,7 +9,7 @@
 #include "state/known.h"
 #include "sys/dirs.h"
 
-static char root[] = "/tmp/bac-test-known-XXXXXX";
+static char root[] = "/tmp/test-bac-known-XXXXXX";
 static const char one[] = "0123456789ab", two[] = "ba9876543210";
 
 static bool is(const char *name, const char *id)

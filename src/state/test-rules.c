@@ -10,7 +10,7 @@
 #include "state/rules.h"
 #include "sys/dirs.h"
 
-static char root[] = "/tmp/bac-test-rules-XXXXXX";
+static char root[] = "/tmp/test-bac-rules-XXXXXX";
 
 static struct state *must_open(void)
 {

@@ -11,7 +11,7 @@
 #include "state/state.h"
 #include "sys/dirs.h"
 
-static char root[] = "/tmp/bac-test-state-XXXXXX";
+static char root[] = "/tmp/test-bac-state-XXXXXX";
 
 static struct state *must_open(struct buf *notes)
 {

@@ -161,7 +161,7 @@ static inline void rig_new(struct rig *g, const char *base, const struct fs_conf
 	char id[] = "0";
 
 	*g = (struct rig) { .proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC) };
-	(void)snprintf(g->path, sizeof(g->path), "%s/bac-fs-XXXXXX", base);
+	(void)snprintf(g->path, sizeof(g->path), "%s/test-bac-fs-XXXXXX", base);
 	check(g->proc_fd >= 0 && mkdtemp(g->path));
 	g->dir = open(g->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	check(g->dir >= 0);

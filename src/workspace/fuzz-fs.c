@@ -56,7 +56,7 @@ static void prepare(void)
 	struct rlimit small = { 1 << 20, 1 << 20 };
 
 	check(setrlimit(RLIMIT_FSIZE, &small) == 0 && signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
-	(void)snprintf(path, sizeof(path), "/dev/shm/bac-fuzz-%d", (int)getpid());
+	(void)snprintf(path, sizeof(path), "/dev/shm/fuzz-bac-%d", (int)getpid());
 	(void)snprintf(outside, sizeof(outside), "%s.out", path);
 	check(mkdir(path, 0700) == 0 && mkdir(outside, 0700) == 0);
 	proc_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -18,7 +18,7 @@ import tempfile
 from rig import END, Layer, entry, folder, hard, header, merge, pad, pax, symlink
 
 program, store = map(os.path.abspath, sys.argv[1:3])
-work = tempfile.mkdtemp(prefix="bac-hostile-")
+work = tempfile.mkdtemp(prefix="test-bac-hostile-")
 canary = work + "/outside"
 fine = entry("fine", b"x")
 deep = "/".join(["d" * 100] * 40)

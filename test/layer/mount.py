@@ -312,7 +312,7 @@ def build(work, layers):
 
 
 def try_one(name, image):
-    work = tempfile.mkdtemp(prefix="bac-mount-")
+    work = tempfile.mkdtemp(prefix="test-bac-mount-")
     os.mkdir(work + "/mnt")
     try:
         disk = build(work, image.layers)
@@ -337,7 +337,7 @@ def try_one(name, image):
 
 def try_huge():
     """Its blob is a hole on the disk, too, so the disk is put together in the kernel, not copied."""
-    work = tempfile.mkdtemp(prefix="bac-mount-")
+    work = tempfile.mkdtemp(prefix="test-bac-mount-")
     os.mkdir(work + "/mnt")
     try:
         layer = Layer(program, work, huge().layers[0])

@@ -72,7 +72,7 @@ def rows(text):
 def main():
     failed = 0
     for n, (name, page, want) in enumerate(CASES, 1):
-        with tempfile.TemporaryDirectory(prefix="bac.") as top:
+        with tempfile.TemporaryDirectory(prefix="test-bac.") as top:
             done = walk(pathlib.Path(top), page)
         got = rows(done.stdout)
         good = done.returncode == 0 and len(got) == len(want) and all(

@@ -44,7 +44,7 @@ rows = 0
 failed = 0
 A, B, C = "93.184.216.34", "93.184.216.35", "93.184.216.36"
 SECRET = b"sk-test-0123456789abcdefghijklmnop"
-work = tempfile.mkdtemp(prefix="bac-opened-")
+work = tempfile.mkdtemp(prefix="test-bac-opened-")
 heads = []  # of requests that came to a server
 conns = []  # peers of connections
 CREDENTIALS, MARKS, KEEPER, TRUST = 4, 5, 17, 18

@@ -274,7 +274,7 @@ class Rig:
         for s in (self.control, self.minder, a, b):
             s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
         self.control.settimeout(20)
-        self.root = tempfile.mkdtemp(prefix="bac-empty-")
+        self.root = tempfile.mkdtemp(prefix="test-bac-empty-")
         wanted = [a, b, self.audit.theirs, *self.sockets]
         high = [fcntl.fcntl(s.fileno(), fcntl.F_DUPFD, 100) for s in wanted]
         moves = "exec " + " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(high)) + " " + \

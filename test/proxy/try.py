@@ -29,7 +29,7 @@ A, B, PRIVATE, METADATA, DEAD = "93.184.216.34", "93.184.216.35", "10.9.8.7", "1
 V6 = "2606:2800:220:1::1"
 heads = []  # requests that came to a server of HTTP, whole heads
 names = None
-work = tempfile.mkdtemp(prefix="bac-proxy-")
+work = tempfile.mkdtemp(prefix="test-bac-proxy-")
 
 
 def row(good, what, detail=""):

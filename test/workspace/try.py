@@ -39,7 +39,7 @@ class Pair:
         self.rules, self.more, self.guest_args = rules, shares, guest
 
     def __enter__(self):
-        self.dir = tempfile.TemporaryDirectory(prefix="bac-share-")
+        self.dir = tempfile.TemporaryDirectory(prefix="test-bac-share-")
         self.path = pathlib.Path(self.dir.name)
         (self.path / "hello").write_text("hi\n")
         self.server = vm.Server(server_program)

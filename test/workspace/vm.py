@@ -159,7 +159,7 @@ class Guest:
 
     def __init__(self, server, programs=(), machine="microvm", memory="512M", cpus=1, extra=(), deadline=120):
         self.end_at = time.monotonic() + deadline
-        self.work = tempfile.TemporaryDirectory(prefix="bac-try-")
+        self.work = tempfile.TemporaryDirectory(prefix="test-bac-try-")
         self.console, console = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.qmp, qmp = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.got = b""
