@@ -301,6 +301,7 @@ login_job() { # AGENT
 	like "$1: login: says that it is done" "$out" 'its test passes'
 	[[ $out =~ 'its test passes' ]] || note "$(seen "$1")" "$(dialogue)"
 	note "$1: login: asked for: $(asked "$1")"
+	note "$1: login: refused: $(denied "$1")"
 	like "$1: login: the model was shown the new token, and nothing else" "$(shown)" '^([4-9]|[1-9][0-9]) 0$'
 	is "$1: login: it was asked at chatgpt.com, for the account" "$(python3 -c 'import json
 came = [r for r in map(json.loads, open("world/seen")) if "turn" in r]
