@@ -41,13 +41,14 @@ static void take_identity(const json_t *meta, struct id_token *id, struct login_
 	v->account = *id->account ? id->account : NULL;
 }
 
-static int add(struct logins *l, const struct login_file *f, struct login_values *v,
+static int add(struct logins *l, const struct login_file *f, const struct login_values *from,
 	       const struct store_entry *entry, struct err *e)
 {
 	json_t *meta = json_loads(entry->meta, 0, NULL);
 	const json_int_t expires = json_integer_value(json_object_get(meta, "expires"));
 	const char *scopes = json_string_value(json_object_get(meta, "scopes"));
 	struct login_text *t = &l->v[l->n];
+	struct login_values v = *from;
 	struct id_token id;
 	size_t i;
 	int r = 0;
@@ -55,14 +56,14 @@ static int add(struct logins *l, const struct login_file *f, struct login_values
 	for (i = 0; i < l->n && !streq(l->v[i].path, f->path); i++)
 		;
 	if (i == l->n && l->n < LOGINS_MAX) {
-		v->expires_ms =
+		v.expires_ms =
 			expires > 0 ? expires : ((int64_t)time(NULL) + UNKNOWN_EXPIRY_S) * 1000;
-		v->scopes = scopes ? scopes : v->scopes;
-		v->stored = entry->created;
-		take_identity(meta, &id, v);
+		v.scopes = scopes ? scopes : v.scopes;
+		v.stored = entry->created;
+		take_identity(meta, &id, &v);
 		*t = (struct login_text) { strdup(f->path), BUF_INIT(LOGIN_FILE_MAX) };
 		l->n++;
-		r = t->path ? login_file_make(f, v, &t->text, e)
+		r = t->path ? login_file_make(f, &v, &t->text, e)
 			    : err_set(e, -ENOMEM, "out of memory");
 	}
 	if (r == -ENODATA) { /* those of other logins are made all the same */

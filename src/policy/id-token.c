@@ -8,7 +8,7 @@ enum { CLAIMS_MAX = 1200, EMAIL_MAX = 254, WORD_MAX = 95 };
 
 #define HEAD "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." /* {"alg":"none","typ":"JWT"} */
 #define TAIL ".not-signed-proxy-managed"
-_Static_assert(sizeof(HEAD) + (CLAIMS_MAX + 2) / 3 * 4 + sizeof(TAIL) <= ID_STAND_IN_MAX,
+_Static_assert(sizeof(HEAD) + (CLAIMS_MAX + 2UL) / 3 * 4 + sizeof(TAIL) <= ID_STAND_IN_MAX,
 	       "the longest stand-in has room");
 
 /* ---- base64url ---- */
