@@ -131,6 +131,14 @@ unset MISTRAL_API_KEY OPENAI_API_KEY GH_TOKEN
 printf '{"access_token": "at-123456789", "refresh_token": "rt-123456789"}\n' >tokens
 ok 'set --oauth from stdin' sh -c "'$BAC' secret set --oauth openai <tokens"
 is 'has two tokens' "$(bac secret ls --service openai -q | tr '\n' ' ')" 'openai.access openai.refresh '
+like 'one that does not say whose it is has a warning' "$err" 'warning: there is no id_token'
+# {"email":"a@b.example","https://api.openai.com/auth":{"chatgpt_account_id":"account-1"}}, signed
+claims=eyJlbWFpbCI6ImFAYi5leGFtcGxlIiwiaHR0cHM6Ly9hcGkub3BlbmFpLmNvbS9hdXRoIjp7ImNoYXRncHRfYWNjb3VudF9pZCI6ImFjY291bnQtMSJ9fQ
+printf '{"OPENAI_API_KEY": null, "tokens": {"access_token": "at-x", "refresh_token": "rt-x", "id_token": "eyJhbGciOiJSUzI1NiJ9.%s.the-signature"}}' "$claims" >auth.json
+ok 'set --oauth of the file that Codex has' sh -c "'$BAC' secret set --force --oauth openai <auth.json"
+is 'without a warning' "$(grep -c warning <<<"$err")" 0
+like 'what stands for its id_token is kept' "$(bac secret ls --json)" "[.]${claims}[.]not-signed-proxy-managed"
+is 'and the token is not' "$(grep -r the-signature "$XDG_CONFIG_HOME" "$XDG_STATE_HOME")" ''
 ok 'rm takes both' bac secret rm openai
 is 'indeed' "$(bac secret ls --service openai -q)" ''
 mkdir -p "$HOME/.claude"
