@@ -295,17 +295,9 @@ static int on_session(SSL *ssl, SSL_SESSION *s)
 
 /* ---- what is shared ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
-/* qsort(3) of glibc asks once how much memory there is, sysinfo(2), when it sorts more than 1024 bytes; the first use of a calendar opens a file of time zones. */
+/* The first use of a calendar opens a file of time zones. */
 void tls_prepare(void)
 {
-	int v[1024] = { 1 };
-
-	qsort(v, ARRAY_SIZE(v), sizeof(v[0]), by_value);
 	tzset();
 }
 

@@ -78,6 +78,19 @@ static int load(scmp_filter_ctx ctx, int r)
 	return r;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* qsort(3) of glibc asks once how much memory there is, sysinfo(2), when it first needs more than 1024 bytes of its own. */
+static void libc_prepare(void)
+{
+	int v[1024] = { 1 };
+
+	qsort(v, ARRAY_SIZE(v), sizeof(v[0]), by_value);
+}
+
 int seal_load(const struct seal_list *l)
 {
 	scmp_filter_ctx ctx = seccomp_init(BAC_SANITIZED ? SCMP_ACT_LOG : SCMP_ACT_KILL_PROCESS);
@@ -85,6 +98,7 @@ int seal_load(const struct seal_list *l)
 
 	if (!ctx)
 		return -ENOMEM;
+	libc_prepare();
 	for (size_t i = 0; i < l->n_permits && r == 0; i++)
 		r = permit(ctx, &l->permits[i]);
 	if (r == 0)

@@ -33,7 +33,8 @@ struct seal_list {
 int seal_begin(void) _must_check_;
 
 /* Before the first foreign byte: from here on any other call ends the process, whichever thread makes it. In a build with sanitizers,
- * which make calls of their own, the kernel only notes it. The list must have what free() needs: brk, munmap, madvise. 0 or -errno. */
+ * which make calls of their own, the kernel only notes it. The list must have what free() needs: brk, munmap, madvise; qsort() needs no
+ * more. 0 or -errno. */
 int seal_load(const struct seal_list *l) _must_check_;
 
 /* These are answered with error from here on, all others as before. 0 or -errno. */

@@ -49,6 +49,21 @@ static long permitted(void)
 		       : -1;
 }
 
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+static long sorts(void)
+{
+	static int v[1 << 16];
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
+		v[i] = (int)(ARRAY_SIZE(v) - i);
+	qsort(v, ARRAY_SIZE(v), sizeof(v[0]), by_value);
+	return v[0] == 1 ? 0 : -1;
+}
+
 static long is_refused(void)
 {
 	return syscall(SYS_getppid) < 0 && errno == EACCES && syscall(SYS_getuid) < 0 ? 0 : -1;
@@ -78,7 +93,7 @@ static const struct {
 	long (*try)(void);
 	bool dies;
 } tries[] = {
-	{ permitted, false }, { is_refused, false },   { not_on_it, true },
+	{ permitted, false }, { sorts, false },        { is_refused, false },  { not_on_it, true },
 	{ code, true },       { another_value, true }, { too_few_bits, true },
 };
 

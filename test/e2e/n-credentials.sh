@@ -77,7 +77,7 @@ rules=api.anthropic.com,github.com,api.github.com,generativelanguage.googleapis.
 rules+=,api.test:80,other.test:80,other.test:443
 
 # ---- secrets: in files, so that no command line and no environment has one
-secrets=(anthropic anthropic2 access refresh signature openai github google npm grpc ws acme)
+secrets=(anthropic anthropic2 access refresh access2 refresh2 signature openai github google npm grpc ws acme)
 python3 - "${secrets[@]}" <<-'PYTHON'
 	import secrets, sys
 	for name in sys.argv[1:]:
@@ -101,13 +101,13 @@ shown() {
 anew() { : >"$world/seen"; }
 set_secret() { bac secret set --force "$1" <"keys/$2"; }
 set_custom() { bac secret set-custom --host "$1" --env "$2" <"keys/$3"; }
-set_login() {
+set_login() { # SERVICE [2]
 	python3 -c '
-import base64, json
-access, refresh, signature = (open(f"keys/{name}").read() for name in ("access", "refresh", "signature"))
+import base64, json, sys
+access, refresh, signature = (open(f"keys/{name}").read() for name in ("access" + sys.argv[1], "refresh" + sys.argv[1], "signature"))
 claims = {"email": "a@b.example", "sub": "subject-of-it", "https://api.openai.com/auth": {"chatgpt_account_id": "account-1", "chatgpt_plan_type": "plus"}}
 identity = ".".join([*(base64.urlsafe_b64encode(json.dumps(o).encode()).decode().rstrip("=") for o in ({"alg": "RS256"}, claims)), signature])
-print(json.dumps({"access_token": access, "refresh_token": refresh, "id_token": identity, "expires_in": 3600, "scope": "user:inference"}))' |
+print(json.dumps({"access_token": access, "refresh_token": refresh, "id_token": identity, "expires_in": 3600, "scope": "user:inference"}))' "${2-}" |
 		bac secret set --force --oauth "$1"
 }
 pids() { # NAME: ours
@@ -437,7 +437,7 @@ cat >acme.yaml <<-'YAML'
 YAML
 ok 'a secret that no service of ours has' set_secret acme acme
 ok 'a login in the place of a key: the key' bac secret rm --force openai
-ok 'the login' set_login openai
+ok 'the login' set_login openai 2
 run bac create --name y -m 512m --allow-network acme.test,also.acme.test --credentials acme.yaml --approve acme=also.acme.test shell </dev/null
 like 'a line at the start says what is not approved' "$err" 'acme\.test'
 anew
@@ -461,7 +461,7 @@ codex_login() {
 codex_has='600 agent chatgpt None account-1 openai-oat-proxy-managed openai-ort-proxy-managed email https://api.openai.com/auth account-1 plus not-signed-proxy-managed'
 is 'Codex finds the login: the account, and what stands for its tokens' "$(codex_login)" "$codex_has"
 bac exec y bash -c 'echo "{\"auth_mode\": \"apikey\", \"OPENAI_API_KEY\": \"proxy-managed\"}" >~/.codex/auth.json'
-ok 'the login is stored again' set_login openai
+ok 'the login is stored again' set_login openai 2
 is 'the file in which Codex had a key is that of the login now' "$(codex_login)" "$codex_has"
 run bac exec y curl -sS https://also.acme.test/echo
 like 'what is approved goes through' "$out" '"h1"'
