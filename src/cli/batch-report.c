@@ -69,12 +69,10 @@ static size_t count_ok(const json_t *runs)
 
 static void table(const json_t *runs, size_t n)
 {
-	size_t i;
-	json_t *j;
-
 	(void)printf("RUN   STATUS     EXIT   %9s   %-16s   ALLOWED    DENIED   TOKENS IN   OUT\n",
 		     "TIME", "FILES CHANGED");
-	json_array_foreach(runs, i, j) row(j);
+	for (size_t i = 0; i < json_array_size(runs); i++)
+		row(json_array_get(runs, i));
 	(void)printf("%zu of %zu ok", count_ok(runs), n);
 	if (json_array_size(runs) < n)
 		(void)printf(", %zu not run yet", n - json_array_size(runs));

@@ -149,7 +149,7 @@ static int settle(struct keeper *k, struct wait *w, const struct cred_use *u,
 /* Takes w over. */
 static int want(struct keeper *k, struct wait *w, const struct cred_use *u)
 {
-	struct cache_reply reply;
+	struct cache_reply reply = { 0 };
 	uint32_t number = w->number;
 	int r = u->kind == CRED_TOKEN ? turn_new(k, number, u->key, &w->link)
 				      : cache_want(k->cache, u->key, now(), &w->link, &reply);

@@ -266,6 +266,12 @@ static void loose(struct fetch *f, uint32_t number)
 		}
 }
 
+static bool for_us(const struct keeper_msg *m)
+{
+	return m->type == KEEPER_GET || m->type == KEEPER_PEEK || m->type == KEEPER_PUT ||
+	       m->type == KEEPER_TURN || m->type == KEEPER_LOOSE;
+}
+
 /* 0; -errno: the end. */
 static int take(struct fetch *f)
 {
@@ -277,15 +283,12 @@ static int take(struct fetch *f)
 		return 0;
 	if (n <= 0)
 		return -ECONNRESET;
-	if (keeper_parse(&m, 'K', f->in, (size_t)n, 0) != WIRE_OK)
+	if (keeper_parse(&m, 'K', f->in, (size_t)n, 0) != WIRE_OK || !for_us(&m))
 		r = -EPROTO;
 	else if (m.type == KEEPER_LOOSE)
 		loose(f, m.number);
-	else if (m.type == KEEPER_GET || m.type == KEEPER_PEEK || m.type == KEEPER_PUT ||
-		 m.type == KEEPER_TURN)
-		start(f, &m);
 	else
-		r = -EPROTO;
+		start(f, &m);
 	explicit_bzero(f->in, (size_t)n);
 	return r;
 }

@@ -68,9 +68,10 @@ void turn_end(struct keeper *k, struct turn *t)
 {
 	struct turn **at = &k->turns;
 
-	while (*at != t)
+	while (*at && *at != t)
 		at = &(*at)->next;
-	*at = t->next;
+	if (*at)
+		*at = t->next;
 	drop(k, t);
 	begin(k);
 }
