@@ -218,6 +218,26 @@ static ssize_t name_of(struct fs *f, int fd, char *dst, size_t max)
 	return len;
 }
 
+/* The host tells no name of more than 4,095 bytes: then each of the names that we know is looked at, from the file up to the share's root. */
+static bool step_by_step(struct fs *f, const struct node *n, int fd)
+{
+	struct statx own, there;
+
+	if (place_statx(fd, NULL, &own) < 0)
+		return false;
+	if (!own.stx_nlink)
+		return true;
+	for (; n->parent && n != n->share->root; n = n->parent) {
+		int dir = place_dir(f, n->parent);
+
+		if (dir < 0 || place_statx(dir, node_name(n), &there) < 0 ||
+		    there.stx_ino != own.stx_ino || there.stx_dev_major != own.stx_dev_major ||
+		    there.stx_dev_minor != own.stx_dev_minor || place_statx(dir, NULL, &own) < 0)
+			return false;
+	}
+	return n == n->share->root;
+}
+
 bool ruling_there(struct fs *f, const struct node *n, int fd)
 {
 	static const char gone[] = " (deleted)";
@@ -228,6 +248,8 @@ bool ruling_there(struct fs *f, const struct node *n, int fd)
 		return true;
 	root = name_of(f, n->share->fd, f->path, sizeof(f->path));
 	len = name_of(f, fd, now, sizeof(f->rule_path[1]));
+	if (len == -ENAMETOOLONG)
+		return step_by_step(f, n, fd);
 	if (root < 0 || len < 0)
 		return false;
 	if (root == 1) /* "/": the share is a mount of its own */

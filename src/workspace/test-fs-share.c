@@ -428,6 +428,38 @@ static void unwritable(const struct path_rules *r)
 	fs_free(b.f);
 }
 
+/* A file whose name is longer than the host tells. */
+static void far_down(void)
+{
+	char name[256];
+	struct fuse_setattr_in in = { .valid = FATTR_SIZE, .size = 3 };
+	uint64_t way[19] = { g.root }, d, fh, m = 0;
+
+	memset(name, 'd', 255);
+	name[255] = '\0';
+	for (size_t i = 1; i < ARRAY_SIZE(way); i++) {
+		way[i] = rig_mkdir(&g, way[i - 1], name);
+		check(way[i]);
+	}
+	d = way[ARRAY_SIZE(way) - 1];
+	fh = rig_create(&g, d, "file", O_RDWR, 0644, &m);
+	check(fh && rig_write(&g, m, fh, 0, "12345", 5, O_RDWR, 0) == 5);
+	check(rig_release(&g, m, fh) == 0);
+	fh = rig_open(&g, m, O_RDWR);
+	check(fh && rig_release(&g, m, fh) == 0);
+	check(rig_call(&g, FUSE_SETATTR, m, &in, sizeof(in), NULL, NULL) == 0);
+	check(rig_attr(&g)->size == 3);
+	/* the host moves one of the folders above it: it is not where it was looked up */
+	check(renameat(g.dir, name, g.dir, "elsewhere") == 0);
+	check(rig_call(&g, FUSE_SETATTR, m, &in, sizeof(in), NULL, NULL) < 0);
+	check(!rig_open(&g, m, O_RDWR));
+	check(renameat(g.dir, "elsewhere", g.dir, name) == 0);
+	check(rig_call(&g, FUSE_SETATTR, m, &in, sizeof(in), NULL, NULL) == 0);
+	check(rig_call(&g, FUSE_UNLINK, d, NULL, 0, "file", NULL) == 0);
+	for (size_t i = ARRAY_SIZE(way) - 1; i > 0; i--)
+		check(rig_call(&g, FUSE_RMDIR, way[i - 1], NULL, 0, name, NULL) == 0);
+}
+
 /* A new file, made by the guest in the folder: 0, or what the server says. */
 static int makes(const char *dir, const char *sub, const char *name)
 {
@@ -506,6 +538,7 @@ static void rules(void)
 	check(refusals > 10);
 	powerless();
 	unwritable(r);
+	far_down();
 	rig_done(&g);
 	path_rules_free(r);
 }
