@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "io/fd.h"
 
 enum { LIST_MAX = 4 << 20, AUTH_MAX = 64 * 1024 };
@@ -105,28 +106,6 @@ char *pull_name(const struct image_ref *r, const char *digest)
 
 /* ---- passwords ---- */
 
-static size_t base64(char *dst, const uint8_t *p, size_t n)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	size_t at = 0, i;
-
-	for (i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
-			     (i + 2 < n ? p[i + 2] : 0);
-
-		dst[at++] = digits[v >> 18];
-		dst[at++] = digits[v >> 12 & 63];
-		dst[at++] = digits[v >> 6 & 63];
-		dst[at++] = digits[v & 63];
-	}
-	if (n % 3)
-		dst[at - 1] = '=';
-	if (n % 3 == 1)
-		dst[at - 2] = '=';
-	return at;
-}
-
 int pull_auth(const struct image_pull *p, int *ret_fd, struct err *e)
 {
 	static const char head[] = "{\"auths\":{\"%s\":{\"auth\":\"";
@@ -142,7 +121,7 @@ int pull_auth(const struct image_pull *p, int *ret_fd, struct err *e)
 	if (n < 0 || (size_t)n >= sizeof(pair))
 		return err_set(e, -EINVAL, "the registry's password is too long");
 	at = (size_t)snprintf(text, sizeof(text), head, p->ref->domain);
-	at += base64(text + at, (const uint8_t *)pair, (size_t)n);
+	at = (size_t)(base64_put(text + at, pair, (size_t)n, BASE64) - text);
 	at += (size_t)snprintf(text + at, sizeof(text) - at, "\"}}}");
 	fd = memfd_create("auth", MFD_CLOEXEC);
 	r = fd < 0 ? -errno : fd_write_all(fd, text, at);

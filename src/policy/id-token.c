@@ -2,6 +2,7 @@
 
 #include <jansson.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 
 enum { CLAIMS_MAX = 1200, EMAIL_MAX = 254, WORD_MAX = 95 };
@@ -11,48 +12,15 @@ enum { CLAIMS_MAX = 1200, EMAIL_MAX = 254, WORD_MAX = 95 };
 _Static_assert(sizeof(HEAD) + (CLAIMS_MAX + 2UL) / 3 * 4 + sizeof(TAIL) <= ID_STAND_IN_MAX,
 	       "the longest stand-in has room");
 
-/* ---- base64url ---- */
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
 static int decode(struct buf *out, const char *p, size_t n)
 {
-	uint8_t *room = n % 4 == 1 ? NULL : buf_room(out, n);
-	unsigned bits = 0, have = 0;
-	const char *at;
-	size_t i, len = 0;
+	uint8_t *room = buf_room(out, n);
+	size_t len = 0;
+	int r = room ? base64_get(room, p, n, BASE64_URL, &len) : -ENOMEM;
 
-	if (!room)
-		return n % 4 == 1 ? -EINVAL : -ENOMEM;
-	for (i = 0; i < n; i++) {
-		at = p[i] ? strchr(letters, p[i]) : NULL;
-		if (!at)
-			return -EINVAL;
-		bits = bits << 6 | (unsigned)(at - letters);
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			room[len++] = (uint8_t)(bits >> have);
-		}
-	}
-	buf_added(out, len);
-	return 0;
-}
-
-/* Behind what to holds at its end; what that is then. */
-static char *encode(char *to, const char *from, size_t n)
-{
-	const uint8_t *p = (const uint8_t *)from;
-	unsigned v;
-	size_t i, k;
-
-	for (i = 0; i < n; i += 3) {
-		v = (unsigned)p[i] << 16;
-		v |= i + 1 < n ? (unsigned)p[i + 1] << 8 : 0;
-		v |= i + 2 < n ? p[i + 2] : 0;
-		for (k = 0; k < 4 && i + k <= n; k++)
-			*to++ = letters[v >> (18 - 6 * k) & 63];
-	}
-	return to;
+	if (r == 0)
+		buf_added(out, len);
+	return r;
 }
 
 /* ---- claims ---- */
@@ -121,7 +89,7 @@ static int write_out(const json_t *kept, struct id_token *ret)
 	if (!n || n > sizeof(text))
 		return -ENOMEM;
 	memcpy(ret->stand_in, HEAD, sizeof(HEAD) - 1);
-	p = encode(ret->stand_in + sizeof(HEAD) - 1, text, n);
+	p = base64_put(ret->stand_in + sizeof(HEAD) - 1, text, n, BASE64_URL);
 	memcpy(p, TAIL, sizeof(TAIL));
 	memset(ret->account, 0, sizeof(ret->account));
 	if (account)

@@ -1,5 +1,6 @@
 #include "proxy/inject-priv.h"
 
+#include "base/base64.h"
 #include "proxy/http-priv.h"
 
 static int digit(char c)
@@ -162,56 +163,28 @@ int inject_swap(struct buf *out, const char *p, size_t n, const struct inject_sw
 
 /* ---- base64 ---- */
 
-/* and the padding */
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
-
 int inject_unbase64(struct buf *out, const char *p, size_t n)
 {
-	const char *at;
-	unsigned bits = 0, have = 0;
-	uint8_t *room;
-	size_t i, len = 0;
+	uint8_t *room = buf_room(out, n + 1);
+	size_t len = 0;
+	int r;
 
-	while (n && p[n - 1] == '=')
-		n--;
-	if (n % 4 == 1)
-		return -EINVAL;
-	room = buf_room(out, n + 1);
 	if (!room)
 		return buf_space(out) < n + 1 ? -ENOBUFS : -ENOMEM;
-	for (i = 0; i < n; i++) {
-		at = p[i] && p[i] != '=' ? strchr(letters, p[i]) : NULL;
-		if (!at)
-			return -EINVAL;
-		bits = bits << 6 | (unsigned)(at - letters);
-		have += 6;
-		if (have >= 8) {
-			have -= 8;
-			room[len++] = (uint8_t)(bits >> have);
-		}
-	}
-	buf_added(out, len);
-	return 0;
+	r = base64_get(room, p, n, BASE64, &len);
+	if (r == 0)
+		buf_added(out, len);
+	return r;
 }
 
 int inject_base64(struct buf *out, const uint8_t *p, size_t n)
 {
-	const size_t total = (n + 2) / 3 * 4;
+	const size_t total = BASE64_SIZE(n);
 	char *room = buf_room(out, total + 1);
-	unsigned v;
-	size_t i;
 
 	if (!room)
 		return buf_space(out) < total + 1 ? -ENOBUFS : -ENOMEM;
-	for (i = 0; i < n; i += 3) {
-		v = (unsigned)p[i] << 16;
-		v |= i + 1 < n ? (unsigned)p[i + 1] << 8 : 0;
-		v |= i + 2 < n ? p[i + 2] : 0;
-		*room++ = letters[v >> 18];
-		*room++ = letters[v >> 12 & 63];
-		*room++ = letters[i + 1 < n ? v >> 6 & 63 : 64];
-		*room++ = letters[i + 2 < n ? v & 63 : 64];
-	}
+	(void)base64_put(room, p, n, BASE64);
 	buf_added(out, total);
 	return 0;
 }

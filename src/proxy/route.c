@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "policy/no-proxy.h"
 #include "proxy/control.h"
@@ -49,22 +50,6 @@ static int detour(struct proxy *p, const char *text, struct err *e)
 		return err_set(e, -EINVAL, "'%s' is no address with a port", to + 1);
 	p->n_detours++;
 	return 0;
-}
-
-static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
-
-static void to_base64(char *dst, const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i += 3) {
-		uint32_t v = (uint32_t)p[i] << 16 | (i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0) |
-			     (i + 2 < n ? p[i + 2] : 0);
-
-		*dst++ = base64[v >> 18];
-		*dst++ = base64[v >> 12 & 63];
-		*dst++ = base64[i + 1 < n ? v >> 6 & 63 : 64];
-		*dst++ = base64[i + 2 < n ? v & 63 : 64];
-	}
-	*dst = 0;
 }
 
 /* 0 to 15, or 16: no digit. */
@@ -115,7 +100,7 @@ static int user_pass(struct upstream *u, const char *s, size_t n)
 	if (len < 0 || (size_t)len >= sizeof(both))
 		return -EINVAL;
 	(void)memcpy(u->basic, "Basic ", 6);
-	to_base64(u->basic + 6, (const uint8_t *)both, (size_t)len);
+	*base64_put(u->basic + 6, both, (size_t)len, BASE64) = '\0';
 	return 0;
 }
 

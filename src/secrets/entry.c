@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/base64.h"
 #include "base/text.h"
 #include "secrets/priv.h"
 
@@ -85,50 +86,29 @@ bool store_key_is(const char *key)
 }
 
 /* ---- base64 (RFC 4648 4) ---- */
-static char *encode(const uint8_t *p, size_t n)
+static char *encode(const void *p, size_t n)
 {
-	char *text = malloc((n + 2) / 3 * 4 + 1), *to = text;
-	size_t i, k;
+	char *text = malloc(BASE64_SIZE(n) + 1);
 
-	if (!text)
-		return NULL;
-	for (i = 0; i < n; i += 3) {
-		uint32_t v = 0;
-
-		for (k = 0; k < 3; k++)
-			v = v << 8 | (i + k < n ? p[i + k] : 0);
-		for (k = 0; k < 4; k++)
-			*to++ = (char)(i + k <= n ? digits[v >> (18 - 6 * k) & 63] : '=');
-	}
-	*to = '\0';
+	if (text)
+		*base64_put(text, p, n, BASE64) = '\0';
 	return text;
 }
 
 /* Strictly as encode() writes it. NULL if it is not, or on lack of memory. */
 static char *decode(const char *text, size_t *ret_n)
 {
-	size_t len = strlen(text), n = len / 4 * 3, i, k, at = 0;
-	char *p = malloc(n + 1), *again;
+	const size_t len = strlen(text);
+	char *p = malloc(len + 1), *again = NULL;
+	size_t n = 0;
 
 	if (!p)
 		return NULL;
-	for (i = 0; i + 4 <= len; i += 4) {
-		uint32_t v = 0;
-
-		for (k = 0; k < 4; k++) {
-			const char *d = text[i + k] == '=' ? NULL : strchr(digits, text[i + k]);
-
-			v = v << 6 | (d ? (uint32_t)(d - digits) : 0);
-		}
-		for (k = 0; k < 3; k++)
-			p[at++] = (char)(v >> (16 - 8 * k));
-	}
-	for (k = 0; k < 2 && len >= 4; k++)
-		n -= text[len - 1 - k] == '=';
+	if (base64_get((uint8_t *)p, text, len, BASE64, &n) == 0)
+		again = encode(p, n);
 	p[n] = '\0';
-	again = encode((uint8_t *)p, n);
 	if (!again || !streq(again, text))
-		p = store_value_free(p, len / 4 * 3 + 1);
+		p = store_value_free(p, len + 1);
 	entry_text_free(again);
 	*ret_n = n;
 	return p;
@@ -153,7 +133,7 @@ static void mask(const char *value, size_t n, char ret[MASKED_MAX])
 /* ---- JSON ---- */
 static json_t *value_json(const char *value, size_t n)
 {
-	char masked[MASKED_MAX], *text = encode((const uint8_t *)value, n);
+	char masked[MASKED_MAX], *text = encode(value, n);
 	json_t *j;
 
 	mask(value, n, masked);
