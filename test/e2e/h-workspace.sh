@@ -21,7 +21,7 @@
 # LK-02   'LK-02: ...': WAL within one sandbox; across sandboxes and host with a rollback journal, since WAL's
 #         shared memory cannot span kernels
 # PM-01   'PM-01: ...'
-# PM-02   no row: kits are not built yet
+# PM-02   s-agents.sh: 'PM-02: ...'
 # PM-04   by running all this as user and as root; other ids need their own machine
 # PM-05   'PM-05: ...'
 # PM-07   'PM-07: ...': one sandbox under umask 077, one under 000
