@@ -87,7 +87,8 @@ static int open_file(struct store *s, int dir, int *ret, size_t *ret_n, struct e
 		return err_set(e, -ELOOP, "%s is a link: put the file itself there", s->path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_errno(e, -errno, "cannot open %s", s->path);
-	if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+	/* no name at all: another took its place just now, and this is what it was */
+	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return err_set(e, -EINVAL, "%s is not a file with one name", s->path);
 	r = check_owner(s->path, &st, 0600, e);
 	if (r < 0)

@@ -329,6 +329,32 @@ static void crowd(void)
 	store_close(s);
 }
 
+/* Who reads while others write finds what was there before or after. */
+static void meanwhile(void)
+{
+	_free_ char *dir = fresh("meanwhile");
+	struct store *s = open_as(dir, "file");
+	struct err e;
+	int status;
+	pid_t pid;
+
+	check(put(s, "global/service/a", "value", 5, &e) == 0);
+	pid = fork();
+	check(pid >= 0);
+	if (pid == 0) {
+		for (int i = 0; i < 500; i++)
+			if (put(s, "global/service/b", "v", 1, &e) < 0)
+				_exit(1);
+		_exit(0);
+	}
+	do
+		for (int i = 0; i < 50; i++)
+			check_value(s, "global/service/a", "value", 5);
+	while (waitpid(pid, &status, WNOHANG) == 0);
+	check(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	store_close(s);
+}
+
 static void full(void)
 {
 	_free_ char *dir = fresh("full");
@@ -501,6 +527,7 @@ int main(int argc, char **argv)
 	modes();
 	damages();
 	crowd();
+	meanwhile();
 	full();
 	deaf();
 	choices();
