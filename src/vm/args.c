@@ -8,7 +8,9 @@
  *   force-legacy     vhost-user devices want the modern transport
  *   qboot.rom        the smaller firmware; newer QEMU has another default, which with x-option-roms=off
  *                    never starts an ELF kernel
- *   thread=single    QEMU before 8.1 may fail otherwise (vm_probe.tcg_safe)
+ *   thread=single    QEMU before 8.1 may fail otherwise (vm_probe.tcg_safe), if there is more than one CPU
+ *   maxcpus=2        with one CPU, that QEMU is not on one thread then and would leave the guest's memory fences out, since nobody
+ *                    else is there to see; but devices are, and an interrupt was lost now and then: the guest waited for ever
  *   -erms, -fsrm     emulation does rep movsb byte by byte; without these the guest copies otherwise
  *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
  *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
@@ -89,13 +91,15 @@ static int machine(struct vm_args *a, const struct vm_spec *s)
 static void processor(struct vm_args *a, const struct vm_spec *s)
 {
 	unsigned long long mib = s->memory >> 20;
+	const bool alone = !s->kvm && !s->tcg_multi && s->cpus == 1;
 
 	if (s->kvm)
 		pair(a, "-accel", "kvm");
 	else
-		made(a, "-accel", "tcg,thread=%s,tb-size=256", s->tcg_multi ? "multi" : "single");
+		made(a, "-accel", "tcg,thread=%s,tb-size=256",
+		     s->tcg_multi || alone ? "multi" : "single");
 	pair(a, "-cpu", s->kvm ? "host" : "max,-erms,-fsrm");
-	made(a, "-smp", "%u", s->cpus);
+	made(a, "-smp", alone ? "%u,maxcpus=2" : "%u", s->cpus);
 	made(a, "-m", "%lluM", mib);
 	made(a, "-object", "memory-backend-memfd,id=mem,size=%lluM,share=on", mib);
 }

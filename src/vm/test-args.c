@@ -45,6 +45,8 @@ static unsigned mentions(const char *text)
 
 static void emulated(void)
 {
+	struct vm_spec one = plain;
+
 	check(vm_args_make(&plain, &a) == 0);
 	check(!a.v[a.n] && streq(a.v[0], "/usr/bin/qemu"));
 	check(has("-nodefaults") && has("-no-user-config") && has("-no-reboot"));
@@ -54,6 +56,12 @@ static void emulated(void)
 	      streq(after("-cpu"), "max,-erms,-fsrm"));
 	check(!has("-bios")); /* not among the files */
 	check(streq(after("-smp"), "2") && streq(after("-m"), "1536M"));
+	one.cpus = 1;
+	check(vm_args_make(&one, &a) == 0 && streq(after("-smp"), "1,maxcpus=2"));
+	check(starts_with(after("-accel"), "tcg,thread=multi"));
+	one.tcg_multi = true;
+	check(vm_args_make(&one, &a) == 0 && streq(after("-smp"), "1"));
+	check(vm_args_make(&plain, &a) == 0);
 	check(streq(after("-object"), "memory-backend-memfd,id=mem,size=1536M,share=on"));
 	check(streq(after("-kernel"), "/vm/kernel") && streq(after("-initrd"), "/vm/initrd"));
 	check(streq(after("-append"),

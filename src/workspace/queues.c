@@ -174,8 +174,8 @@ void queues_drain(struct queues *q, size_t queue)
 		while ((r = one(q, queue)) == 1 && --left)
 			if (left % TELL_AFTER == 0)
 				tell(q, queue);
+		tell(q, queue);
 	} while (r == 0 && virtq_kicks_on(ring));
-	tell(q, queue);
 	if (r < 0)
 		broken(q, queue);
 	else

@@ -8,7 +8,11 @@
  *
  * The two sides tell each other how far they are by indices that only grow (modulo 65536). We publish what
  * we wrote with a release store and read what the guest published with an acquire load; before we sleep, or
- * decide not to interrupt, a full fence orders our write before the read of the other's. */
+ * decide not to interrupt, a full fence orders our write before the read of the other's.
+ *
+ * The guest has a fence there as well, but QEMU before 8.0, where it emulates on one thread, leaves it out: the guest may look at our index
+ * before its own is to be seen, and both wait for ever. What it wrote is seen in far less than a microsecond, so whoever would sleep or not
+ * interrupt looks again after about that. Nobody waits for us then. */
 #include "workspace/virtq.h"
 
 #include <endian.h>
@@ -207,6 +211,12 @@ void virtq_kicks_off(struct virtq *v)
 		store16(v->used + RING_FLAGS, VRING_USED_F_NO_NOTIFY);
 }
 
+static void let_it_arrive(void)
+{
+	for (unsigned i = 0; i < 64; i++)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
 bool virtq_kicks_on(struct virtq *v)
 {
 	if (v->event_idx)
@@ -214,25 +224,32 @@ bool virtq_kicks_on(struct virtq *v)
 	else
 		store16(v->used + RING_FLAGS, 0);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (load16(v->avail + RING_IDX) != v->last_avail)
+		return true;
+	let_it_arrive();
 	return load16(v->avail + RING_IDX) != v->last_avail;
+}
+
+static bool is_wanted(const struct virtq *v, bool known, uint16_t old, uint16_t now)
+{
+	if (!v->event_idx)
+		return !(load16(v->avail + RING_FLAGS) & VRING_AVAIL_F_NO_INTERRUPT);
+	return !known ||
+	       vring_need_event(load16(v->avail + event_offset(v, AVAIL_ENTRY)), now, old);
 }
 
 bool virtq_wants_call(struct virtq *v)
 {
 	const uint16_t old = v->signalled, now = v->used_idx;
 	const bool known = v->signalled_known;
-	uint16_t event;
 
 	if (known && old == now)
 		return false;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!v->event_idx)
-		event = load16(v->avail + RING_FLAGS) & VRING_AVAIL_F_NO_INTERRUPT;
-	else
-		event = load16(v->avail + event_offset(v, AVAIL_ENTRY));
 	v->signalled = now;
 	v->signalled_known = true;
-	if (!v->event_idx)
-		return !event;
-	return !known || vring_need_event(event, now, old);
+	if (is_wanted(v, known, old, now))
+		return true;
+	let_it_arrive();
+	return is_wanted(v, known, old, now);
 }
