@@ -157,6 +157,8 @@ def make_disk(tmp):
     if npm := os.environ.get("BENCH_NPM"):
         shutil.copytree(npm, scratch / "npm")
         shutil.copytree(os.environ["BENCH_NPM_CACHE"], scratch / "npmcache")
+        for name in ("npm", "npmcache"):
+            subprocess.run(["chown", "-R", "1000:1000", str(scratch / name)], check=True)
     subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal" if os.environ.get("BENCH_NOJOURNAL") else "has_journal", "-d",
                     str(root), str(tmp / "disk.img"), "8G"], check=True)
     shutil.rmtree(root)
