@@ -4,7 +4,8 @@
  *   bench-relay ADDRESS PORT HOST SERVER SERVER-PORT PEM CA OTHERS
  *
  * Takes CONNECT on ADDRESS:PORT, shows the certificate of PEM, reaches SERVER:SERVER-PORT as HOST and trusts CA. One request at a time, as
- * bench/tls.c sends them. What a proxy does beyond this is its own; what this one does no proxy is without.
+ * bench/tls.c sends them. With few connections that is
+ * about what no proxy is without; with many, a thread each costs more than a loop would: then it is no limit.
  *
  * With OTHERS, a number, each request waits until so many others, all asked at once, have answered with a word: what it costs to let one
  * process hold the keys and another write the log, whatever the two then do. */

@@ -6,7 +6,7 @@ tls.py BAC-PROXY BAC-AUDIT BENCH-TLS BENCH-RELAY [WAY...]
 The same client (bench/tls.c: HTTP/1.1, a thread a connection) in the guest's namespace, the same nginx behind; each way is
 a CONNECT of the client to a proxy that opens it. bac-proxy has a credential put on each request and each written to the
 log by bac-audit before it goes on; squid runs without log and cache, mitmdump quiet. "bare" is bench/relay.c: the two ends of TLS and
-nothing else, so what no proxy is without on this machine; "bare, asking" has two others that each request waits for, as bac-proxy has its
+nothing else: something to go by with few connections; with many a thread each is slower than one loop. "bare, asking" has two others that each request waits for, as bac-proxy has its
 keeper and its log. Ways take turns BENCH_RUNS (default 3) times,
 the medians count; BENCH_S (default 4) is the length of one measurement. Columns: new connections (handshake and one
 request) a second; requests a second on 1, 32 and 256 connections that stay; time of a request on one warm connection, less that of the
