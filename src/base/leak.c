@@ -1,18 +1,26 @@
-/* Rolling hashes and what they find.
+/* Words, rolling hashes and what they find.
  *
  * The hash of a window w0 ... w15 is the sum of w[i] * key^(15-i), modulo 2^64: one multiplication a byte, and for the byte that leaves one
  * addition of a number from a table. The key is odd, so that no power of it is zero. High bits are the good ones: they choose the bit of the filter.
- * A collision costs time and is no hit: what decides is SHA-256 of the key and the bytes.
+ * The hash of a word is what is highest in its product with the key. A collision costs time and is no hit: what decides is SHA-256 of the key and the bytes.
  *
- * Two ways through a piece: step() takes a byte at a time and knows everything; quick() goes in LANES places at once, so that multiplications
- * overlap, and only asks whether there is any head; a block that has one goes by step(). */
+ * Two ways through a piece: step() takes a byte at a time and knows everything; quick() looks at a word for every eight bytes, and at
+ * windows only about a word that may be a mark's. It stops before the byte that makes a head full, and the rest of that goes by step().
+ *
+ * Why no window escapes quick(): of LEAK_WINDOW bytes from any place, the first LEAK_WORD places have one that is a multiple of eight away from where quick() began;
+ * the word there ends within the window. Which of a secret's first eight words that is depends on where the stream has it: so a mark has all of them. */
 #include "base/leak.h"
+
+#include <endian.h>
 
 #include "base/rdwr.h"
 
-enum { LANES = 4, LANE_MIN = 32, LANE_MAX = 512, FILTER_SHIFT = 48, MARK_MIN = 8 + 8 + 4 + 1 + 1 };
+enum { QUICK_MIN = 32, FILTER_SHIFT = 48, MARK_MIN = 8 + 8 + 4 + 2 * LEAK_WORDS + 1 };
 _Static_assert(1 << (64 - FILTER_SHIFT) == 64 * ARRAY_SIZE(((struct leak_set *)0)->filter),
 	       "filter");
+_Static_assert(sizeof(((struct leak_set *)0)->words) == sizeof(((struct leak_set *)0)->filter),
+	       "words");
+_Static_assert(LEAK_WORD == sizeof(uint64_t) && LEAK_WORDS >= LEAK_WORD, "each place has a word");
 
 static void wipe(void *p, size_t n)
 {
@@ -24,19 +32,25 @@ static void wipe(void *p, size_t n)
 
 /* One form as it is made, byte by byte: no copy of it lies anywhere. */
 struct form {
-	uint64_t key, head;
+	uint64_t key, head, last; /* the last eight bytes */
 	struct sha256 all;
 	size_t n;
+	uint16_t word[LEAK_WORDS];
 };
+
+/* Of eight bytes, the first one lowest. */
+static uint16_t word_hash(uint64_t key, uint64_t word)
+{
+	return (uint16_t)(word * key >> FILTER_SHIFT);
+}
 
 static void form_begin(struct form *f, uint64_t key)
 {
 	uint8_t b[8];
 	struct wr w = wr_init(b, sizeof(b));
 
+	memset(f, 0, sizeof(*f));
 	f->key = key;
-	f->head = 0;
-	f->n = 0;
 	wr_be64(&w, key);
 	sha256_init(&f->all);
 	sha256_add(&f->all, b, sizeof(b));
@@ -44,8 +58,12 @@ static void form_begin(struct form *f, uint64_t key)
 
 static void form_byte(struct form *f, uint8_t c)
 {
-	if (f->n++ < LEAK_WINDOW)
+	if (f->n < LEAK_WINDOW)
 		f->head = f->head * f->key + c;
+	f->last = f->last >> 8 | (uint64_t)c << 56;
+	f->n++;
+	if (f->n >= LEAK_WORD && f->n < LEAK_WORD + LEAK_WORDS)
+		f->word[f->n - LEAK_WORD] = word_hash(f->key, f->last);
 	sha256_add(&f->all, &c, 1);
 }
 
@@ -91,6 +109,7 @@ static void form_end(struct marks *m, struct form *f)
 	m->v[m->n].head = f->head;
 	m->v[m->n].all = all;
 	m->v[m->n].length = (uint32_t)n;
+	memcpy(m->v[m->n].word, f->word, sizeof(f->word));
 	name_copy(m->v[m->n++].name, m->name);
 }
 
@@ -240,15 +259,21 @@ static uint64_t stamp_of(const struct leak_set *s)
 		sha256_add(&h, &s->v[i].head, sizeof(s->v[i].head));
 		sha256_add(&h, &s->v[i].all, sizeof(s->v[i].all));
 		sha256_add(&h, &s->v[i].length, sizeof(s->v[i].length));
+		sha256_add(&h, s->v[i].word, sizeof(s->v[i].word));
 		sha256_add(&h, s->v[i].name, sizeof(s->v[i].name));
 	}
 	return cut(&h) | 1;
 }
 
+static void set_bit(uint64_t *filter, size_t bit)
+{
+	filter[bit / 64] |= 1ULL << bit % 64;
+}
+
 int leak_set_init(struct leak_set *s, uint64_t key, struct leak_mark *v, size_t n)
 {
 	uint64_t power = 1;
-	size_t i, bit;
+	size_t i, k;
 
 	if (n > LEAK_MARKS_MAX)
 		return -E2BIG;
@@ -263,8 +288,9 @@ int leak_set_init(struct leak_set *s, uint64_t key, struct leak_mark *v, size_t 
 	for (i = 0; i < ARRAY_SIZE(s->gone); i++)
 		s->gone[i] = -(i * power);
 	for (i = 0; i < n; i++) {
-		bit = v[i].head >> FILTER_SHIFT;
-		s->filter[bit / 64] |= 1ULL << bit % 64;
+		set_bit(s->filter, v[i].head >> FILTER_SHIFT);
+		for (k = 0; k < LEAK_WORDS; k++)
+			set_bit(s->words, v[i].word[k]);
 	}
 	s->stamp = stamp_of(s);
 	return 0;
@@ -282,11 +308,11 @@ int leak_set_put(struct buf *out, const struct leak_set *s)
 {
 	uint8_t b[12 + LEAK_MARKS_MAX];
 	struct wr w;
-	size_t i, n, total = 12;
+	size_t i, k, n, total = 12;
 	int r;
 
 	for (i = 0; i < s->n; i++)
-		total += 21 + strlen(s->v[i].name);
+		total += MARK_MIN + strlen(s->v[i].name);
 	if (total > LEAK_SET_MAX)
 		return -ENOBUFS;
 	w = wr_init(b, sizeof(b));
@@ -299,6 +325,8 @@ int leak_set_put(struct buf *out, const struct leak_set *s)
 		wr_be64(&w, s->v[i].head);
 		wr_be64(&w, s->v[i].all);
 		wr_be32(&w, s->v[i].length);
+		for (k = 0; k < LEAK_WORDS; k++)
+			wr_be16(&w, s->v[i].word[k]);
 		wr_u8(&w, (uint8_t)n);
 		wr_bytes(&w, s->v[i].name, n);
 		r = buf_add(out, b, w.n);
@@ -314,6 +342,8 @@ static bool mark_parse(struct leak_mark *m, struct rd *r)
 	m->head = rd_be64(r);
 	m->all = rd_be64(r);
 	m->length = rd_be32(r);
+	for (i = 0; i < LEAK_WORDS; i++)
+		m->word[i] = rd_be16(r);
 	n = rd_u8(r);
 	name = rd_take(r, n);
 	if (!name || n > LEAK_NAME_MAX || m->length < LEAK_WINDOW || m->length > LEAK_LENGTH_MAX)
@@ -337,7 +367,7 @@ int leak_set_parse(struct leak_set *ret, const uint8_t *p, size_t n)
 
 	/* what is allocated is no more than a few times what came */
 	if (r.bad || n > LEAK_SET_MAX || !(key & 1) || count > LEAK_MARKS_MAX ||
-	    count > r.n / (MARK_MIN - 1))
+	    count > r.n / MARK_MIN)
 		return -EPROTO;
 	v = calloc(count ? count : 1, sizeof(*v));
 	if (!v)
@@ -384,44 +414,58 @@ static uint64_t window(const struct leak_set *s, const uint8_t *p)
 	return h;
 }
 
-/* LANES times n bytes at p, with LEAK_WINDOW before them. Is a head in it? */
-static bool block(const struct leak_set *s, uint64_t h[LANES], const uint8_t *p, size_t n)
+/* 1 or 0: a number, so that four can be asked without a branch between them. */
+static unsigned suspect(const struct leak_set *s, const uint8_t *p)
 {
-	const uint64_t key = s->key;
-	const uint8_t *out = p - LEAK_WINDOW;
-	bool some;
-	size_t i, k;
+	uint64_t word;
+	uint16_t bit;
 
-	for (i = 0; i < n; i++, p++, out++) {
-		some = false;
-		for (k = 0; k < LANES; k++) {
-			h[k] = h[k] * key + p[k * n] + s->gone[out[k * n]];
-			some |= maybe(s, h[k]);
-		}
-		for (k = 0; some && k < LANES; k++) {
-			if (maybe(s, h[k]) && lookup(s, h[k]) < s->n)
-				return true;
-		}
-	}
-	return false;
+	memcpy(&word, p, sizeof(word));
+	bit = word_hash(s->key, le64toh(word));
+	return s->words[bit / 64] >> bit % 64 & 1;
 }
 
-/* How many bytes at p have no head in them; a multiple of something, perhaps 0. */
+/* The first word from p on, by steps of eight, that may be a mark's; or where no whole one is left. */
+static const uint8_t *next_suspect(const struct leak_set *s, const uint8_t *p, const uint8_t *end)
+{
+	while (end - p >= 4L * LEAK_WORD &&
+	       !(suspect(s, p) | suspect(s, p + LEAK_WORD) | suspect(s, p + 2L * LEAK_WORD) |
+		 suspect(s, p + 3L * LEAK_WORD)))
+		p += 4L * LEAK_WORD;
+	while (end - p >= LEAK_WORD && !suspect(s, p))
+		p += LEAK_WORD;
+	return p;
+}
+
+/* The first of the windows from p to last that is a head, or NULL. */
+static const uint8_t *head_at(const struct leak_set *s, const uint8_t *p, const uint8_t *last)
+{
+	uint64_t h = window(s, p);
+
+	for (; p <= last; p++) {
+		if (maybe(s, h) && lookup(s, h) < s->n)
+			return p;
+		if (p < last)
+			h = h * s->key + p[LEAK_WINDOW] + s->gone[*p];
+	}
+	return NULL;
+}
+
+/* How many of n bytes at p no head ends in; at least LEAK_WINDOW bytes are before p, and belong to the stream. */
 static size_t quick(const struct leak_set *s, uint64_t *roll, const uint8_t *p, size_t n)
 {
-	uint64_t h[LANES];
-	size_t used = 0, one, k;
+	const uint8_t *const first = p - (LEAK_WINDOW - 1), *const end = p + n;
+	const uint8_t *at = first, *head = NULL;
+	size_t used = n;
 
-	while (n - used >= (size_t)LANES * LANE_MIN) {
-		one = MIN((n - used) / LANES, LANE_MAX);
-		h[0] = *roll;
-		for (k = 1; k < LANES; k++)
-			h[k] = window(s, p + used + k * one - LEAK_WINDOW);
-		if (block(s, h, p + used, one))
-			break;
-		*roll = h[LANES - 1];
-		used += one * LANES;
+	/* a word that ends at the end is of no window that does, nor of an earlier one */
+	while (!head && (at = next_suspect(s, at, end - 1), end - 1 - at >= LEAK_WORD)) {
+		head = head_at(s, MAX(at - (LEAK_WORD - 1), first), MIN(at, end - LEAK_WINDOW));
+		at += LEAK_WORD;
 	}
+	if (head)
+		used = (size_t)(head - first);
+	*roll = window(s, p + used - LEAK_WINDOW);
 	return used;
 }
 
@@ -503,7 +547,7 @@ static void step(struct leak_scan *c, const struct leak_set *s, uint8_t byte, st
 size_t leak_scan(struct leak_scan *c, const struct leak_set *s, const uint8_t *p, size_t n,
 		 struct leak_hit *ret)
 {
-	size_t i = 0, used, slow = LEAK_WINDOW;
+	size_t i = 0, used;
 
 	ret->length = 0;
 	if (!s || !s->n) {
@@ -516,12 +560,11 @@ size_t leak_scan(struct leak_scan *c, const struct leak_set *s, const uint8_t *p
 	if (c->set != s->stamp)
 		adopt(c, s);
 	while (i < n && !ret->length) {
-		if (i >= slow && !c->n_open) {
+		if (i >= LEAK_WINDOW && n - i >= QUICK_MIN && !c->n_open) {
 			used = quick(s, &c->roll, p + i, n - i);
 			i += used;
 			c->seen += used;
 			remember(c, p + i, used);
-			slow = i + (size_t)LANES * LANE_MAX;
 			if (i == n)
 				break;
 		}

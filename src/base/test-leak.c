@@ -173,7 +173,7 @@ static void replaced(void)
 	leak_set_done(&t);
 }
 
-/* Long pieces go the quick way: a secret at every place of one, the edges of its lanes among them. */
+/* Long pieces go the quick way: a secret at every seventh place of one, and so at each within a word. */
 static void long_pieces(void)
 {
 	enum { N = 9000 };
@@ -198,6 +198,42 @@ static void long_pieces(void)
 	}
 	leak_set_done(&s);
 	free(p);
+}
+
+/* One of many secrets, anywhere in a stream that comes in pieces of any size: nothing but it is found, where it is. */
+static void crowded(void)
+{
+	enum { N = 400, MANY = 140 };
+	const char *many[MANY];
+	char text[MANY][48];
+	uint8_t p[N];
+	struct leak_set s;
+	struct leak_hit hit;
+	struct leak_scan c;
+	size_t i, at, piece, n;
+
+	for (i = 0; i < MANY; i++) {
+		(void)snprintf(text[i], sizeof(text[i]), "%zu/a/secret?of-some=length&%zu", i,
+			       i * 7919);
+		many[i] = text[i];
+	}
+	set_of(&s, many, MANY);
+	for (piece = 1; piece < N; piece += piece < 80 ? 1 : 19) {
+		at = piece * 7 % 300;
+		for (i = 0; i < N; i++)
+			p[i] = (uint8_t)((i * i * 2654435761U) >> 11);
+		n = strlen(text[piece % MANY]);
+		memcpy(p + at, text[piece % MANY], n);
+		memset(&c, 0, sizeof(c));
+		for (i = 0, hit.length = 0; i < N && !hit.length;)
+			i += leak_scan(&c, &s, p + i, MIN(piece, N - i), &hit);
+		check(hit.length == n && hit.start == at && i == at + n);
+		while (i < N) {
+			i += leak_scan(&c, &s, p + i, MIN(piece, N - i), &hit);
+			check(!hit.length);
+		}
+	}
+	leak_set_done(&s);
 }
 
 static void as_bytes(void)
@@ -313,6 +349,7 @@ int main(int argc, char **argv)
 	held();
 	replaced();
 	long_pieces();
+	crowded();
 	as_bytes();
 	limits();
 	return 0;

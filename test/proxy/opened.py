@@ -36,7 +36,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-import rig
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import rig  # noqa: E402
+from leakset import leak_set  # noqa: E402
 from rig import APPLIED, GATEWAY, Names, Rig, read_all, read_until, serve
 
 program = os.path.abspath(sys.argv[1])
@@ -801,23 +803,10 @@ def elsewhere():
         row(vb.decode() in out, "its own is replaced", out)
 
 
-def mark_set(secrets):
-    """Bytes of a leak_set (base/leak.h) with marks of the values as they are."""
-    key, found = 0x123456789abcdef1, []
-    for name, value in secrets.items():
-        head = 0
-        for c in value[:16]:
-            head = (head * key + c) & (1 << 64) - 1
-        digest = hashlib.sha256(struct.pack(">Q", key) + value).digest()[:8]
-        found.append((head, digest, len(value), name.encode()))
-    found.sort()
-    return struct.pack(">QI", key, len(found)) + b"".join(struct.pack(">Q8sIB", h, d, n, len(name)) + name for h, d, n, name in found)
-
-
 def guard():
     """Values in answers and in requests."""
     with opened("guard", ["allow a.test", "allow b.test GET /**", "allow b.test POST /**"], [KEY], values={"k": SECRET}) as r:
-        r.control.send(struct.pack(">BI", MARKS, len(mark_set({"anthropic": SECRET}))) + mark_set({"anthropic": SECRET}))
+        r.control.send(struct.pack(">BI", MARKS, len(leak_set({"anthropic": SECRET}))) + leak_set({"anthropic": SECRET}))
         r.ping()
         code, out = r.curl("https://a.test/leak", "-i")
         row(SECRET.decode() not in out and "*" * len(SECRET) in out and "key=" in out and out.rstrip().endswith("."),

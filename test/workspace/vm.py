@@ -5,7 +5,6 @@ The supervisor's part is played here (docs/protocol/share.md). Every wait has a 
 import array
 import fcntl
 import glob
-import hashlib
 import json
 import os
 import pathlib
@@ -14,8 +13,12 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from leakset import leak_set  # noqa: E402
 
 ADD, REMOVE, RULES, START, MARKS, ANSWER, REFUSED = 1, 2, 3, 4, 5, 64, 65
 LEAK, LEAK_REFUSED = 4, 5
@@ -65,18 +68,6 @@ def missing():
 def text(s):
     s = os.fsencode(s)
     return struct.pack(">I", len(s)) + s + b"\0"
-
-
-def marks(secrets, key=0x9E3779B97F4A7C15):
-    """The bytes of a set of marks (src/base/leak.h), of each name's value as it is."""
-    out = struct.pack(">QI", key, len(secrets))
-    for name, value in secrets.items():
-        head = 0
-        for c in value[:16]:
-            head = (head * key + c) % 2**64
-        whole = hashlib.sha256(struct.pack(">Q", key) + value).digest()[:8]
-        out += struct.pack(">Q", head) + whole + struct.pack(">IB", len(value), len(name)) + name.encode()
-    return out
 
 
 class Server:
@@ -131,7 +122,7 @@ class Server:
         return self.ask(RULES, struct.pack(">I", len(rules)) + b"".join(bytes([KINDS[k]]) + text(p) for k, p in rules))
 
     def marks(self, refuse, secrets):
-        body = marks(secrets)
+        body = leak_set(secrets)
         return self.ask(MARKS, struct.pack(">BI", refuse, len(body)) + body)
 
     def start(self):
