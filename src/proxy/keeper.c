@@ -1,3 +1,5 @@
+/* Questions are gathered for a round: what requests of one round ask alike goes once, and each of them has the answer. It cannot be older than they are:
+ * a question that has gone is joined by nobody. */
 #include "proxy/keeper.h"
 
 #include <sys/socket.h>
@@ -19,7 +21,8 @@ struct keeper {
 	struct watch watch; /* first */
 	struct loop *loop;
 	struct again again; /* those who are to hear that there is no keeper */
-	struct keeper_ask *asks, *lost;
+	uv_prepare_t flush;
+	struct keeper_ask asks, lost; /* rings, oldest first */
 	uint32_t number;
 	bool waits; /* for room in the socket */
 	struct leaf leaves[LEAVES_MAX];
@@ -32,22 +35,24 @@ struct keeper {
 
 static void unlink_ask(struct keeper_ask *a)
 {
-	if (!a->link)
+	if (!a->next)
 		return;
-	*a->link = a->next;
-	if (a->next)
-		a->next->link = a->link;
-	a->next = NULL;
-	a->link = NULL;
+	a->prev->next = a->next;
+	a->next->prev = a->prev;
+	a->prev = a->next = NULL;
 }
 
-static void link_ask(struct keeper_ask **list, struct keeper_ask *a)
+static void link_ask(struct keeper_ask *ring, struct keeper_ask *a)
 {
-	while (*list)
-		list = &(*list)->next;
-	a->next = NULL;
-	a->link = list;
-	*list = a;
+	a->next = ring;
+	a->prev = ring->prev;
+	a->prev->next = a;
+	ring->prev = a;
+}
+
+static struct keeper_ask *first(struct keeper_ask *ring)
+{
+	return ring->next == ring ? NULL : ring->next;
 }
 
 /* ---- the end of a conversation ---- */
@@ -56,9 +61,9 @@ static void on_lost(struct again *again)
 {
 	struct keeper *k = (struct keeper *)((char *)again - offsetof(struct keeper, again));
 
-	while (k->lost) {
-		struct keeper_ask *a = k->lost;
+	struct keeper_ask *a;
 
+	while ((a = first(&k->lost))) {
 		unlink_ask(a);
 		a->done(a, NULL);
 	}
@@ -66,15 +71,15 @@ static void on_lost(struct again *again)
 
 static void lose(struct keeper *k)
 {
+	struct keeper_ask *a;
+
 	loop_close(k->loop, &k->watch);
 	k->waits = false;
-	while (k->asks) {
-		struct keeper_ask *a = k->asks;
-
+	while ((a = first(&k->asks))) {
 		unlink_ask(a);
 		link_ask(&k->lost, a);
 	}
-	if (k->lost)
+	if (first(&k->lost))
 		loop_again(k->loop, &k->again);
 	keeper_forget_leaves(k);
 }
@@ -98,15 +103,37 @@ static bool send_one(struct keeper *k, struct keeper_ask *a)
 	return a->sent;
 }
 
+/* One that went in this round, from `from` on, and asks the same as a. */
+static const struct keeper_ask *alike(const struct keeper_ask *from, const struct keeper_ask *a)
+{
+	if (!a->shared)
+		return NULL;
+	for (; from != a; from = from->next)
+		if (from->sent && from->shared && from->m.port == a->m.port &&
+		    streq(from->m.text, a->m.text) && streq(from->m.text2, a->m.text2))
+			return from;
+	return NULL;
+}
+
 static void send_all(struct keeper *k)
 {
-	struct keeper_ask *a, *next;
+	struct keeper_ask *a, *next, *from = NULL;
+	const struct keeper_ask *same;
 	bool more = true;
 
-	for (a = k->asks; a && more; a = next) {
+	for (a = k->asks.next; a != &k->asks && more; a = next) {
 		next = a->next;
-		if (!a->sent)
-			more = send_one(k, a);
+		if (a->sent)
+			continue;
+		same = from ? alike(from, a) : NULL;
+		if (same) {
+			a->m.number = same->m.number;
+			a->sent = true;
+			continue;
+		}
+		more = send_one(k, a);
+		if (a->sent && !from)
+			from = a;
 	}
 	if (more == k->waits) {
 		k->waits = !more;
@@ -114,15 +141,24 @@ static void send_all(struct keeper *k)
 	}
 }
 
+static void on_prepare(uv_prepare_t *h)
+{
+	struct keeper *k = h->data;
+
+	(void)uv_prepare_stop(h);
+	if (keeper_there(k) && !k->waits)
+		send_all(k);
+}
+
 int keeper_ask(struct keeper *k, struct keeper_ask *a)
 {
-	if (k->watch.fd < 0)
+	if (!keeper_there(k))
 		return -ENOTCONN;
 	a->m.number = ++k->number;
 	a->sent = false;
 	link_ask(&k->asks, a);
-	if (!k->waits)
-		send_all(k);
+	if (!uv_is_active((const uv_handle_t *)&k->flush))
+		(void)uv_prepare_start(&k->flush, on_prepare);
 	return 0;
 }
 
@@ -144,25 +180,35 @@ void keeper_over(struct keeper *k, uint32_t number)
 
 /* ---- answers ---- */
 
+/* All that asked so. Who hears may cancel others, of which one may be the next: so that is looked for anew. */
+static void tell(struct keeper *k, const struct keeper_msg *m)
+{
+	struct keeper_ask *a;
+
+	do {
+		for (a = k->asks.next; a != &k->asks && !(a->sent && a->m.number == m->number);)
+			a = a->next;
+		if (a == &k->asks)
+			break;
+		unlink_ask(a);
+		a->done(a, m);
+	} while (k->watch.fd >= 0);
+}
+
 /* 1, 0: nothing there, or -errno. */
 static int take(struct keeper *k)
 {
 	ssize_t n = recv(k->watch.fd, k->in, sizeof(k->in), MSG_DONTWAIT | MSG_TRUNC);
 	struct keeper_msg m;
-	struct keeper_ask *a;
 
 	if (n < 0 && errno == EAGAIN)
 		return 0;
 	if (n <= 0 || (size_t)n > sizeof(k->in) ||
 	    keeper_parse(&m, 'K', k->in, (size_t)n, 0) != WIRE_OK)
 		return n < 0 ? -errno : -EPROTO;
-	for (a = k->asks; a && a->m.number != m.number; a = a->next)
-		;
-	if (a && (m.type == KEEPER_LEAF_IS || m.type == KEEPER_VALUE_IS || m.type == KEEPER_NO ||
-		  m.type == KEEPER_KEPT)) {
-		unlink_ask(a);
-		a->done(a, &m);
-	}
+	if (m.type == KEEPER_LEAF_IS || m.type == KEEPER_VALUE_IS || m.type == KEEPER_NO ||
+	    m.type == KEEPER_KEPT)
+		tell(k, &m);
 	explicit_bzero(k->in, (size_t)n);
 	return 1;
 }
@@ -176,7 +222,7 @@ static void on_event(struct watch *w, uint32_t events)
 		send_all(k);
 	do { /* nothing more is expected than what was asked; its end is an edge of its own */
 		r = take(k);
-	} while (r > 0 && k->watch.fd >= 0 && k->asks);
+	} while (r > 0 && k->watch.fd >= 0 && first(&k->asks));
 	if (r < 0) {
 		k->say(k->arg,
 		       "the keeper is gone: what needs it is refused until there is another");
@@ -200,9 +246,18 @@ int keeper_new(struct loop *l, void (*say)(void *arg, const char *line), void *a
 	       struct keeper **ret)
 {
 	struct keeper *k = calloc(1, sizeof(*k));
+	int r;
 
 	if (!k)
 		return -ENOMEM;
+	r = uv_prepare_init(&l->uv, &k->flush);
+	if (r < 0) {
+		free(k);
+		return r;
+	}
+	k->flush.data = k;
+	k->asks.prev = k->asks.next = &k->asks;
+	k->lost.prev = k->lost.next = &k->lost;
 	k->loop = l;
 	k->watch.fd = -1;
 	k->watch.run = on_event;

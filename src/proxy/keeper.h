@@ -11,8 +11,9 @@ struct tls_leaf;
 
 /* A question, a member of the asker's own struct; zeroed: nothing is asked. What it points to stays until done(). */
 struct keeper_ask {
-	struct keeper_ask *next, **link;
+	struct keeper_ask *prev, *next;
 	bool sent;
+	bool shared; /* a VALUE that may be answered together with others of this round that ask for the same: each hears the one answer */
 	struct keeper_msg m;
 	/* m: LEAF_IS, VALUE_IS, NO or KEPT, gone when it returns; NULL: there is no keeper (any more). Not called from within keeper_ask(). */
 	void (*done)(struct keeper_ask *a, const struct keeper_msg *m);
@@ -24,7 +25,7 @@ int keeper_new(struct loop *l, void (*say)(void *arg, const char *line), void *a
 void keeper_set(struct keeper *k, int fd);
 bool keeper_there(const struct keeper *k);
 
-/* m.type is LEAF, VALUE or TOKENS; the number is given by this. 0, or -ENOTCONN. */
+/* m.type is LEAF, VALUE or TOKENS; the number is given by this, and is another later if it is shared. Goes at the end of the round. 0, or -ENOTCONN. */
 int keeper_ask(struct keeper *k, struct keeper_ask *a) _must_check_;
 void keeper_cancel(struct keeper *k, struct keeper_ask *a);
 /* The turn of a VALUE with that number is over (wire/keeper.h), answered or not. If that cannot be said it ends by itself, later. */

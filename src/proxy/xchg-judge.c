@@ -216,6 +216,7 @@ static bool ask_one(struct xchg *x, size_t i)
 	struct keeper_ask *a = &x->asks[i];
 
 	a->done = on_value;
+	a->shared = x->plan.v[i].use != x->plan.token; /* a turn is one request's */
 	a->m = (struct keeper_msg) { .type = KEEPER_VALUE,
 				     .text = x->f->host.text,
 				     .text2 = x->plan.v[i].use->id,

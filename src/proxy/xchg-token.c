@@ -63,6 +63,7 @@ static void ask_to_keep(struct xchg *x)
 	struct inject_tokens *t = &x->tokens;
 
 	a->done = on_kept;
+	a->shared = false;
 	a->m = (struct keeper_msg) {
 		.type = KEEPER_TOKENS,
 		.text = x->f->host.text,

@@ -357,6 +357,20 @@ def many():
         row(code == 0 and "200" in out, "nghttp", out[-600:])
 
 
+def together():
+    """Requests that come in one piece ask for the key once, and each has it."""
+    with opened_h2("together") as r:
+        n, before = 20, len(asked)
+        code, out = inside(r, "nghttp", "-n", f"https://c.test:{PYTHON}/first", *(f"https://c.test:{PYTHON}/t{i}" for i in range(n)))
+        mine = [h for h in asked[before:] if h[":path"].startswith("/t")]
+        row(code == 0 and len(mine) == n and all(h.get("x-api-key") == SECRET.decode() for h in mine), "each has the key", (code, out[-300:], mine))
+        questions = sum(a[0] == "value" for a in r.keeper.asked)
+        row(0 < questions <= n // 2, "the keeper was asked less often", questions)
+        r.keeper.values = {name: b"sk-of-tomorrow-0123456789" for name in VALUES}
+        code, out = curl(r, PYTHON, "/later")
+        row("x-api-key: sk-of-tomorrow-0123456789" in out, "who comes later has what is in force then", out)
+
+
 def events():
     with opened_h2("events") as r:
         with r.guest.popen(["curl", "-sN", "--http2", "--cacert", r.ca, "--resolve", f"c.test:{PYTHON}:{r.address('c.test')}",
@@ -385,7 +399,7 @@ def httpx():
         row(out.startswith("HTTP/2 200 True\n200 True\n1\n"), "httpx", out[-1500:])
 
 
-scenarios = {f.__name__: f for f in (basics, faults, large, many, events, grpc, httpx)}
+scenarios = {f.__name__: f for f in (basics, faults, large, many, together, events, grpc, httpx)}
 world = opened.world
 
 
