@@ -13,6 +13,7 @@
 #include "cli/cmds.h"
 #include "cli/ctx.h"
 #include "cli/kit-create.h"
+#include "cli/policy.h"
 #include "io/fd.h"
 #include "sys/spawn.h"
 
@@ -116,8 +117,8 @@ static int find_agent(struct batch *b, struct err *e)
 	return r > 0 ? err_set(e, -EINVAL, "%s", e->msg) : r;
 }
 
-/* What the kits cannot do without is asked for once, before anything is made, as 'bac run' asks: each run would only meet it again. */
-static int check_credentials(const struct batch_args *o, struct err *e)
+/* The network policy, and what the kits cannot do without, are asked for once, before anything is made, as 'bac run' asks: each run would only meet it again. */
+static int ask_once(const struct batch_args *o, struct err *e)
 {
 	const struct opt_list mixins = { o->kits.v + 1, o->kits.n - 1 };
 	const struct kit_load_opts l = { .base = o->kits.v[0],
@@ -130,6 +131,8 @@ static int check_credentials(const struct batch_args *o, struct err *e)
 	struct ctx c;
 	int r = ctx_open(&c, e);
 
+	if (r == 0)
+		r = policy_ensure(&c, e);
 	if (r == 0)
 		r = kit_box_find(&c, &l, &kits, e);
 	if (r == 0)
@@ -350,7 +353,7 @@ static int run_batch(void *opt, struct args *args, struct err *e)
 	if (r == 0)
 		r = find_agent(b, e);
 	if (r == 0)
-		r = check_credentials(o, e);
+		r = ask_once(o, e);
 	if (r == 0)
 		r = open_out(b, before ? args->v[0] : NULL, e);
 	if (r == 0)

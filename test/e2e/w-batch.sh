@@ -36,6 +36,11 @@ fails 'a folder that is no repository' bac batch -n 1 --kit shell --prompt task 
 like 'is named' "$err" 'cannot clone /nowhere'
 fails 'a report of nothing' bac batch report /tmp
 like 'says what it lacks' "$err" 'it has no batch.json'
+ok 'the network policy is forgotten' bac policy reset --force
+fails 'no network policy' bac batch -n 2 --kit shell --prompt task --out unchosen -- bash
+is 'is told once' "$err" 'bac: the network policy has not been chosen; run: bac policy init balanced (or allow-all, deny-all)'
+is 'and nothing was made' "$(ls -d unchosen 2>/dev/null)" ''
+ok 'it is chosen' bac policy init deny-all
 mkdir needy
 cat >needy/spec.yaml <<'KIT'
 schemaVersion: "2"
