@@ -50,7 +50,7 @@ JOBS = [
     ("randwrite", "w", False, "", "python3 /scratch/rand.py w big"),
     ("append", "w", False, "rm -f log", "python3 /scratch/rand.py a log"),
 ]
-if os.environ.get("BENCH_NPM"):  # a project with a package-lock.json and a filled npm cache
+if os.environ.get("BENCH_NPM"):  # a project with a package-lock.json, with an address ("resolved") for each package, and a filled npm cache
     JOBS.append(("npmci", "w", False, "rm -rf npm; cp -r /scratch/npm npm",
                  "cd npm && npm ci --offline --cache /scratch/npmcache --no-audit --no-fund --silent"))
 
