@@ -60,7 +60,6 @@ static struct keeper_ask *first(struct keeper_ask *ring)
 static void on_lost(struct again *again)
 {
 	struct keeper *k = (struct keeper *)((char *)again - offsetof(struct keeper, again));
-
 	struct keeper_ask *a;
 
 	while ((a = first(&k->lost))) {
