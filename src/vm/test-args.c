@@ -65,8 +65,8 @@ static void emulated(void)
 	check(streq(after("-object"), "memory-backend-memfd,id=mem,size=1536M,share=on"));
 	check(streq(after("-kernel"), "/vm/kernel") && streq(after("-initrd"), "/vm/initrd"));
 	check(streq(after("-append"),
-		    "reboot=t panic=-1 tsc=reliable no_timer_check quiet console=ttyS0 "
-		    "tsc_early_khz=2400000 lpj=9600000 x,y=z"));
+		    "reboot=t panic=-1 tsc=reliable no_timer_check swiotlb=noforce "
+		    "quiet console=ttyS0 noreplace-smp tsc_early_khz=2400000 lpj=9600000 x,y=z"));
 	check(has("virtio-blk-device,drive=root,serial=root"));
 	check(has("virtio-blk-device,drive=disk,serial=disk,discard=on"));
 	check(has("virtserialport,bus=serial.0,chardev=ctl,name=ctl"));
@@ -92,7 +92,8 @@ static void others(void)
 	s.root_image = s.disk_image = NULL;
 	check(vm_args_make(&s, &a) == 0);
 	check(streq(after("-accel"), "kvm") && streq(after("-cpu"), "host"));
-	check(!strstr(after("-append"), "tsc_early") && mentions("blk") == 0);
+	check(!strstr(after("-append"), "tsc_early") && !strstr(after("-append"), "noreplace") &&
+	      mentions("blk") == 0);
 	s.machine = "q35";
 	check(vm_args_make(&s, &a) == 0);
 	check(starts_with(after("-M"), "q35,") && !has("-bios") && mentions("serial-pci") == 1);
