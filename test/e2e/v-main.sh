@@ -11,11 +11,12 @@
 #
 # and a repository that talks the agent into reading .env and posting it: nothing leaves, and the log has both attempts.
 #
-# AGENTS="pi codex" says which; without it nothing is done. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
+# AGENTS="pi codex" says which: Pi if it says nothing, and nothing is done if it says none. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
 # timeout: 14400
 . "${0%/*}/lib.sh"
 here=${0%/*}
-[ -n "${AGENTS-}" ] || skip_all 'minutes of npm for each agent: AGENTS="pi codex ..." says which'
+AGENTS=${AGENTS:-pi}
+[ "$AGENTS" != none ] || skip_all 'AGENTS=none: AGENTS="pi codex ..." says which'
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
@@ -53,6 +54,7 @@ if [ -z "${BARE-}" ]; then
 	[ -n "$name" ] || skip_all 'npm of this host names no registry over https'
 	address=$(getent ahostsv4 "$name" | sed -n '1s/ .*//p')
 	[ -n "$address" ] || skip_all "$name has no address here"
+	curl -fsS -o /dev/null --max-time 20 "$(npm config get registry)" || skip_all "the registry $name does not answer, or its certificate is not trusted here"
 	registry=$name:443=$address:443
 	bac policy deny network --method DELETE "$name:443" >/dev/null || exit 1
 fi
