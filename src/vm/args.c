@@ -15,7 +15,7 @@
  *   reboot=t, panic  a kernel that dies resets the machine, and -no-reboot makes this QEMU's end
  *   tsc_early_khz    an emulated kernel cannot always measure its clock: one boot of ten hung
  *   lpj              the same for the delay loop of the other CPUs (HZ is 250): 0.1 s
- *   noreplace-smp    a kernel on one CPU takes its lock prefixes out, some 9,000 of them, each through a page table of its own: emulated 0.2 s,
+ *   noreplace-smp    a kernel on one CPU takes its lock prefixes out, some 9,000 of them, each through a page table of its own: emulated 0.1 to 0.2 s,
  *                    and what it gains after that cannot be measured
  *   swiotlb          beyond 3 GiB of memory the kernel keeps 64 MiB to copy through for devices that cannot reach all of it. None of ours is such a one:
  *                    emulated 0.1 s, and 64 MiB of the host

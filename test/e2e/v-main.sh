@@ -11,12 +11,11 @@
 #
 # and a repository that talks the agent into reading .env and posting it: nothing leaves, and the log has both attempts.
 #
-# AGENTS="pi codex" says which: Pi if it says nothing, and nothing is done if it says none. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
+# AGENTS="pi codex" says which: Pi if it says nothing. BARE=DIRECTORY: without kits; agents that npm has installed on this host in DIRECTORY/NAME are mounted (node: DIRECTORY/node).
 # timeout: 14400
 . "${0%/*}/lib.sh"
 here=${0%/*}
 AGENTS=${AGENTS:-pi}
-[ "$AGENTS" != none ] || skip_all 'AGENTS=none: AGENTS="pi codex ..." says which'
 
 run bac template ls --json
 [ "$rc" -eq 0 ] && [ "$(json 'len(d["templates"])' <<<"$out")" != 0 ] ||
