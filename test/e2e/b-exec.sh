@@ -152,12 +152,12 @@ run python3 "$term" 'expect:[$] ' 'send:exit 9\r' end -- "$BAC" exec -it x bash 
 is 'EX-13: an interactive shell' "$rc" 9
 unlike 'with job control' "$out" 'no job control'
 like 'and modes restored' "$err" 'termios same'
-# exec: a dash that is about to run a program waits in vfork(), and Ctrl-Z then stops only the child;
-# fg, since a bash that has not yet seen its stopped job die does not leave
+# exec: a dash that is about to run a program waits in vfork(); Ctrl-Z then stops only the child, and
+# Ctrl-C is forgotten. fg, since a bash that has not yet seen its stopped job die does not leave
 run python3 "$term" 'expect:[$] ' 'send:sh -c "echo u""p; exec sleep 100"\r' expect:up 'send:\x1a' expect:Stopped 'send:kill -KILL %1; fg; exit 4\r' end -- \
 	"$BAC" exec -it x bash --norc
 is 'Ctrl-Z, jobs, kill' "$rc" 4
-run python3 "$term" expect:up 'send:\x03' end -- "$BAC" exec -it x sh -c 'echo up; sleep 100'
+run python3 "$term" expect:up 'send:\x03' end -- "$BAC" exec -it x sh -c 'echo up; exec sleep 100'
 is 'Ctrl-C is the command'"'"'s' "$rc" 130
 run python3 "$term" expect:up kill end -- "$BAC" exec -it x sh -c 'echo up; sleep 100'
 like 'EX-10: kill -9 of bac leaves the terminal as it was' "$err" 'termios same'
