@@ -15,6 +15,7 @@
 # timeout: 14400
 . "${0%/*}/lib.sh"
 here=${0%/*}
+. "$here/../lib/npm.sh"
 AGENTS=${AGENTS:-pi}
 
 run bac template ls --json
@@ -42,20 +43,10 @@ model() {
 }
 tls=
 
-# Kits install their agents from the npm registry. Where the host's network has a gateway in between (an address that bac would refuse, a certificate that the
-# guest does not know), the way is as the host's own: dialled where the host's resolver says, and opened by the proxy, which knows the host's
-# authorities; a rule about a method is what has it opened.
-registry=
+registry= # where the kits' agents come from
 if [ -z "${BARE-}" ]; then
-	run bac create pi "$PWD/not-there"
-	[[ $err != *'not built yet'* ]] || skip_all 'this bac has no kits of agents; BARE=DIRECTORY does without'
-	name=$(npm config get registry 2>/dev/null | sed -n 's#^https://\([^/:]*\).*#\1#p')
-	[ -n "$name" ] || skip_all 'npm of this host names no registry over https'
-	address=$(getent ahostsv4 "$name" | sed -n '1s/ .*//p')
-	[ -n "$address" ] || skip_all "$name has no address here"
-	curl -fsS -o /dev/null --max-time 20 "$(npm config get registry)" || skip_all "the registry $name does not answer, or its certificate is not trusted here"
-	registry=$name:443=$address:443
-	bac policy deny network --method DELETE "$name:443" >/dev/null || exit 1
+	registry=$(npm_way) || skip_all "$registry"
+	bac policy deny network --method DELETE "${registry%%=*}" >/dev/null || exit 1
 fi
 # shown: how many of the model's answers there were to the right key, and how many requests had another
 shown() {
