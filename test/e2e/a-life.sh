@@ -1,6 +1,7 @@
 #!/bin/bash
 # The life of a sandbox, as a first user lives it: create, enter, stop, enter again, remove.
 # timeout: 600
+# alone: it looks at the user's files, links and control groups before and after
 . "${0%/*}/lib.sh"
 
 run bac template ls --json

@@ -70,8 +70,8 @@ is 'input' "$(printf 'a\nb' | xi cat)" $'a\nb'
 is 'without -i the input is empty' "$(echo lost | x cat)" ''
 is 'a loop over lines is not eaten' "$(printf '1\n2\n3\n' | while read -r n; do x echo "$n"; done | tr '\n' ' ')" '1 2 3 '
 start=$SECONDS
-is 'EX-01: an input that never ends' "$(timeout 60 "$BAC" exec -i x echo hi < <(exec sleep 1000))" hi
-pkill -f 'sleep 1000'
+is 'EX-01: an input that never ends' "$(timeout 60 "$BAC" exec -i x echo hi < <(exec sleep 1013))" hi
+pkill -f 'sleep 1013'
 [ $((SECONDS - start)) -lt 30 ] && pass 'and it returns at once' || fail 'and it returns at once'
 is 'closed input' "$("$BAC" exec -i x echo hi <&-)" hi
 is 'closed error' "$("$BAC" exec x echo hi 2>&-)" hi
@@ -135,8 +135,8 @@ wait_for 20 bash -c '! "$BAC" exec x pgrep -f "sleep 556"' && pass 'kill -9 of b
 status 'time-out is 124' 124 bac exec --timeout 1s x sleep 60
 like 'and said' "$err" 'after 1 second'
 status 'time-out of one that ignores SIGTERM' 124 bac exec --timeout 500ms x sh -c 'trap "" TERM; while :; do sleep 1; done'
-status 'time-out with an open input' 124 bash -c '"$BAC" exec -i --timeout 1s x cat < <(exec sleep 1000)'
-pkill -f 'sleep 1000'
+status 'time-out with an open input' 124 bash -c '"$BAC" exec -i --timeout 1s x cat < <(exec sleep 1013)'
+pkill -f 'sleep 1013'
 status 'in time' 5 bac exec --timeout 60s x sh -c 'exit 5'
 
 # --- terminals

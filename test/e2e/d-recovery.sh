@@ -2,6 +2,7 @@
 # What is killed, cut or full leaves something that the next command repairs or names. Cases CS-01, CS-04,
 # CL-01, CL-02, CC-01.
 # timeout: 1500
+# alone: it waits until the user has no supervisor
 . "${0%/*}/lib.sh"
 
 run bac template ls --json

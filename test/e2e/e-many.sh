@@ -1,6 +1,7 @@
 #!/bin/bash
 # Twenty sandboxes, made by twenty processes at once. Cases CC-02, CL-02.
 # timeout: 1500
+# alone: twenty machines, and it waits until the user has no supervisor
 . "${0%/*}/lib.sh"
 
 run bac template ls --json

@@ -4,6 +4,7 @@
 # libraries it is linked to and their loader, by a mount; what the host lacks is skipped by name.
 # BENCH=1: bodies of 5 GiB instead of a quarter of one (as root 32 MiB, since the user's run has it), and fifty boots instead of three. LARGE=BYTES: bodies of that size.
 # timeout: 7200
+# alone: it measures how late events come
 #
 # case    row, or why there is none
 # CR-01   'CR-01: ...'

@@ -2,6 +2,7 @@
 # Images out of registries, and sandboxes as images. The registries are Debian's docker-registry on loopback: one with TLS and a password, one
 # with neither, both on the same storage; what goes wrong is made to by damage in that storage and by a proxy of the test.
 # timeout: 3000
+# alone: it looks for the user's skopeo
 #
 # case    row, or why there is none
 # RG-01   'RG-01: ...'; images in files: o-images.sh; image only in the local store: 'RG-01: same tag ...'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Environments of sbxenv.yaml: the plan, the approval, host commands, and one in a real sandbox.
 # timeout: 600
+# alone: it looks at the user's files, links and control groups before and after
 . "${0%/*}/lib.sh"
 
 secret_store=$XDG_CONFIG_HOME
