@@ -68,6 +68,12 @@ def tsc_words():
     return " ".join(w for w in line if not w.startswith(("console", "quiet", "bac.")))
 
 
+def processor(about):
+    """QEMU's words about the processor, as bac itself has them."""
+    line = pathlib.Path(f"/proc/{about['qemu_pid']}/cmdline").read_text().split("\0")
+    return [w for option in ("-accel", "-cpu", "-smp") for w in (option, line[line.index(option) + 1])]
+
+
 def busybox(tmp):
     """An initramfs of nothing but busybox: the least that can say a word."""
     prog = shutil.which("busybox")
@@ -108,13 +114,12 @@ def devices(tmp, about):
     return words
 
 
-def plain_boot(initrd, words, about, more=()):
+def plain_boot(initrd, words, about, cpu, more=()):
     start = time.monotonic()
     p = subprocess.Popen(
         ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M",
-         "microvm,acpi=on,isa-serial=on,x-option-roms=off", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp",
-         str(about["cpus"]), "-m", str(about["memory"] >> 20), "-kernel", str(kernel()), "-initrd", str(initrd), "-serial",
-         "stdio", "-bios", "qboot.rom", *more, "-append", f"console=ttyS0 quiet {words}" + " mount_root=1" * bool(more)],
+         "microvm,acpi=on,isa-serial=on,x-option-roms=off", *cpu, "-m", str(about["memory"] >> 20), "-kernel",
+         str(kernel()), "-initrd", str(initrd), "-serial", "stdio", "-bios", "qboot.rom", *more, "-append", f"console=ttyS0 quiet {words}" + " mount_root=1" * bool(more)],
         stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     took = None
     for line in p.stdout:
@@ -128,7 +133,7 @@ def plain_boot(initrd, words, about, more=()):
 
 def bench_boot():
     about = inspect()
-    words = tsc_words()
+    words, cpu = tsc_words(), processor(about)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as t:
         tmp = pathlib.Path(t)
         initrd = busybox(tmp)
@@ -141,8 +146,8 @@ def bench_boot():
             boots.append(inspect()["boot_seconds"])
             if initrd:
                 bac("stop", NAME)
-                same.append(plain_boot(initrd, words, about, devices(tmp, about)))
-                plain.append(plain_boot(initrd, words, about))
+                same.append(plain_boot(initrd, words, about, cpu, devices(tmp, about)))
+                plain.append(plain_boot(initrd, words, about, cpu))
     if not initrd or None in plain + same:
         print("boot: no static busybox (package busybox-static), or it did not boot: nothing to compare with")
         return
