@@ -3,6 +3,7 @@
 # listeners where nobody may come have the addresses themselves: 1.1.1.1:443 and so on. Names lead to servers on its loopback (net.connectTo,
 # as curl's --connect-to), those that no rule allows to "forbidden".
 # timeout: 1500
+# alone: it holds to a few seconds what has to be quick
 #
 # case    row, or why there is none
 # NP-01   'a name that is allowed opens no other address', 'SNI ...', 'Host ...'
