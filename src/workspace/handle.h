@@ -17,7 +17,8 @@ struct handle {
 	size_t before_len;
 	struct marks_file *
 		marks; /* of a file that was written while secrets are looked for: marks.c, on the heap */
-	uint64_t pos; /* of a directory: where the descriptor stands */
+	uint64_t pos;  /* of a directory: where the descriptor stands */
+	uint32_t told; /* of a directory: entries that went out with attributes */
 	uint32_t index, gen, busy;
 	int fd;
 	uint8_t acc; /* O_RDONLY, O_WRONLY, O_RDWR */

@@ -1,6 +1,9 @@
 /* Reading directories. The cookie of an entry is the host's d_off behind it, so that the guest's telldir()
  * and seekdir() mean what they mean on the host. Entries are read ahead into a lent buffer (dirbuf.h); the
- * descriptor is moved only when the guest reads elsewhere than where the buffer goes on. */
+ * descriptor is moved only when the guest reads elsewhere than where the buffer goes on.
+ *
+ * The guest asks for attributes with all names (op-init.c). What it gets it keeps, and so do we: a directory larger than
+ * OP_DIR_TOLD has only names from there on, which are looked up one by one if somebody cares. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -93,17 +96,19 @@ static int put_host(struct listing *l, const struct host_dirent *e)
 	struct statx s;
 	int r;
 
-	if (l->dir >= 0 && !is_dots(e->name)) {
+	if (l->dir >= 0 && !is_dots(e->name) && l->h->told < OP_DIR_TOLD) {
 		if (l->max - l->n < need)
 			return -ENOSPC; /* before it is counted */
 		r = place_statx(l->dir, e->name, &s);
 		if (r == -ENOENT)
 			return 0;
 		/* without a node it is listed all the same: nodeid 0 says that nothing is known */
-		if (r == 0 && entry_make(l->f, n, e->name, &s, &out, &made) == 0)
+		if (r == 0 && entry_make(l->f, n, e->name, &s, &out, &made) == 0) {
 			d.ino = out.attr.ino;
-		else
+			l->h->told++;
+		} else {
 			out = (struct fuse_entry_out) { 0 };
+		}
 	}
 	return put(l, &d, e->name, &out) ? 1 : -ENOSPC;
 }
@@ -121,6 +126,8 @@ static int stand(struct listing *l, uint64_t off, struct dirbuf **ret)
 	}
 	b->at = b->n = 0;
 	b->next_off = off;
+	if (!off)
+		l->h->told = 0;
 	if (l->h->pos != off) {
 		if (lseek(l->h->fd, (off_t)off, SEEK_SET) < 0)
 			return -errno;

@@ -45,6 +45,7 @@ ssize_t op_lseek(struct fs *f, struct call *c);
 ssize_t op_copy_file_range(struct fs *f, struct call *c);
 
 /* op-dir.c */
+enum { OP_DIR_TOLD = 8192 }; /* entries with attributes, of one reading of a directory */
 ssize_t op_opendir(struct fs *f, struct call *c);
 ssize_t op_readdir(struct fs *f, struct call *c);
 ssize_t op_readdirplus(struct fs *f, struct call *c);

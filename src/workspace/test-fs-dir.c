@@ -1,5 +1,6 @@
 /* Reading directories: all of them once, in pieces, with seeks, while they change; in flat memory. */
 #include "workspace/fs-rig.h"
+#include "workspace/ops.h"
 
 #define FILES 3000U
 
@@ -241,6 +242,38 @@ static void nested(void)
 	check(rig_release(&g, g.root, fh) == 0);
 }
 
+/* Of more entries than OP_DIR_TOLD the rest are names alone; and when it is read again, it begins anew. */
+static void told(void)
+{
+	struct fuse_entry_out e;
+	struct fuse_dirent d = { .off = 0 };
+	unsigned i, turn, with, total;
+	uint64_t dir, fh;
+	char name[256];
+	size_t at;
+
+	check(mkdirat(g.dir, "huge", 0755) == 0);
+	for (i = 0; i < OP_DIR_TOLD + 100; i++) {
+		(void)snprintf(name, sizeof(name), "huge/%u", i);
+		check(mknodat(g.dir, name, S_IFREG | 0600, 0) == 0);
+	}
+	dir = rig_lookup(&g, g.root, "huge");
+	fh = rig_opendir(&g, dir);
+	for (turn = 0; turn < 2; turn++) {
+		with = total = 0;
+		check(read_dir(FUSE_READDIRPLUS, dir, fh, 0, 65536) == 0);
+		while (g.len) {
+			for (at = 0; next(true, &at, &d, name, &e); total++) {
+				check(!e.nodeid || e.attr.ino == d.ino);
+				with += e.nodeid != 0;
+			}
+			check(read_dir(FUSE_READDIRPLUS, dir, fh, d.off, 65536) == 0);
+		}
+		check(with == OP_DIR_TOLD && total == OP_DIR_TOLD + 102);
+	}
+	check(rig_release(&g, dir, fh) == 0);
+}
+
 static void all(const char *base)
 {
 	rig_new(&g, base, NULL, 0);
@@ -250,6 +283,7 @@ static void all(const char *base)
 	removing();
 	nested();
 	shares();
+	told();
 	rig_done(&g);
 }
 
