@@ -14,7 +14,8 @@
 #include "wire/keeper.h"
 
 enum {
-	ANSWER_MS = 3000,
+	ANSWER_MS = 2000, /* then the minder is told, and again each AGAIN_MS */
+	AGAIN_MS = 1000,
 	TURN_MAX = 64,
 	POLICY_MAX = 8 * 1024 * 1024,        /* policy/net.h, NET_TEXT_MAX */
 	CRED_MAX = 1024 * 1024 + 256 * 1024, /* policy/cred.h, CRED_FILE_MAX */
@@ -133,13 +134,13 @@ static int tell(struct sup *s, const struct keeper_msg *m, int fd)
 
 static void on_late(uv_timer_t *t)
 {
-	net_tell_minder(t->data, MINDER_REPLACE_KEEPER, "did not answer");
+	net_tell_minder(t->data, MINDER_SLOW_KEEPER, "");
 }
 
 static void expect_answer(struct sup *s)
 {
 	if (!uv_is_active((uv_handle_t *)&s->net->keeper_late))
-		(void)uv_timer_start(&s->net->keeper_late, on_late, ANSWER_MS, 0);
+		(void)uv_timer_start(&s->net->keeper_late, on_late, ANSWER_MS, AGAIN_MS);
 }
 
 static bool owes(const struct netdoor *n)

@@ -199,6 +199,12 @@ void keep_replace(struct keep *k, const char *why)
 	(void)kill(k->keeper, SIGKILL);
 }
 
+void keep_slow(struct keep *k)
+{
+	if (k->keeper && stuck(&k->slow, k->keeper))
+		keep_replace(k, "did not answer");
+}
+
 uint64_t keep_deadline(const struct keep *k)
 {
 	uint64_t first = k->stopped_at;

@@ -2,12 +2,14 @@
 /* The minder's second pair: bac-keeper and bac-fetch. Started when somebody needs them, and from then on kept up: the keeper dies and takes
  * bac-fetch with it; bac-fetch dies alone. The minder calls these; each function that is told of something acts at once, or sets a deadline. */
 #include "supervisor/minder.h"
+#include "supervisor/stuck.h"
 
 struct keep {
 	const struct wire_order *o;
 	int null, words;     /* borrowed */
 	pid_t keeper, fetch; /* 0: none */
 	int fd;              /* to the keeper, or -1 */
+	struct stuck slow;   /* the keeper, when it did not answer */
 	bool wanted;
 	unsigned falls, fetch_falls;
 	char why[160];                           /* the keeper went down */
@@ -22,8 +24,10 @@ int keep_want(struct keep *k, struct err *e) _must_check_;
 bool keep_gone(struct keep *k, pid_t pid, int status);
 /* One was stopped by somebody, or goes on. True: it was one of these. */
 bool keep_stopped(struct keep *k, pid_t pid, bool stopped);
-/* It does not answer. */
+/* The keeper is to be ended, and another to be started; why goes behind "the keeper of credentials". */
 void keep_replace(struct keep *k, const char *why);
+/* The keeper owes an answer: told about each second. It is replaced if it is stuck. */
+void keep_slow(struct keep *k);
 /* Until then nothing is to be done. */
 uint64_t keep_deadline(const struct keep *k);
 /* True: a keeper was started, and waits for keep_link(). */

@@ -28,6 +28,7 @@
 #include "seal/seal.h"
 #include "supervisor/minder-keep.h"
 #include "supervisor/resolver.h"
+#include "supervisor/stuck.h"
 #include "sys/cage.h"
 #include "sys/share.h"
 #include "wire/net.h"
@@ -59,6 +60,7 @@ struct minder {
 	int resolver_fd; /* to the proxy, or -1 */
 	struct resolver resolver;
 	struct keep keep;
+	struct stuck slow;  /* the proxy, when it did not answer */
 	pid_t proxy, audit; /* 0: none */
 	bool up, ending;
 	unsigned falls;
@@ -412,6 +414,10 @@ static void on_supervisor(struct minder *m)
 		replace(m, text + 1);
 	else if (text[0] == MINDER_REPLACE_KEEPER)
 		keep_replace(&m->keep, text + 1);
+	else if (text[0] == MINDER_SLOW && m->up && m->proxy && stuck(&m->slow, m->proxy))
+		replace(m, "did not answer");
+	else if (text[0] == MINDER_SLOW_KEEPER)
+		keep_slow(&m->keep);
 	else if (text[0] == MINDER_NEED)
 		need_keeper(m);
 }

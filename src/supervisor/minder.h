@@ -14,13 +14,15 @@
 	  'P') /* descriptor: control of a proxy that has just been started; text: why, "" for the first */ \
 	X(KEEPER, \
 	  'C') /* descriptor: control of a keeper that has just been started; text: why, "" for the first */ \
-	X(ASK, 'Q')  /* something waits for the proxy: does it answer? */ \
-	X(SAY, 'S')  /* a line for the sandbox's log */ \
-	X(FAIL, 'F') /* it cannot start; nothing more will come */ \
-	X(REPLACE, \
-	  'K') /* from the supervisor: the proxy does not answer. Text: what it did not answer */ \
-	X(REPLACE_KEEPER, 'R') /* likewise: the keeper */ \
-	X(NEED, 'N')           /* from the supervisor: a keeper is needed from now on */
+	X(ASK, 'Q')            /* something waits for the proxy: does it answer? */ \
+	X(SAY, 'S')            /* a line for the sandbox's log */ \
+	X(FAIL, 'F')           /* it cannot start; nothing more will come */ \
+	X(REPLACE, 'K')        /* from the supervisor: another proxy. Text: what this one did */ \
+	X(REPLACE_KEEPER, 'R') /* likewise: another keeper */ \
+	X(SLOW, \
+	  'L') /* from the supervisor, about once a second: the proxy owes an answer (stuck.h) */ \
+	X(SLOW_KEEPER, 'Z') /* likewise: the keeper */ \
+	X(NEED, 'N')        /* from the supervisor: a keeper is needed from now on */
 
 enum minder_says {
 #define X(name, c) MINDER_##name = (c),

@@ -3,7 +3,7 @@
  *
  * A POLICY is numbered. A client that brought one waits for the APPLIED of its number or of a later one, whichever proxy says it:
  * one that dies in between does not lose it. A proxy that has a question (PING, POLICY) and does not answer in time is
- * replaced; no clock runs while nobody asks.
+ * replaced, unless it only waits for a processor (stuck.h); no clock runs while nobody asks.
  *
  * What the proxy and bac-audit say is parsed like what the guest says: the guest may have taken them over. */
 #include "supervisor/net.h"
@@ -25,7 +25,8 @@ enum {
 	POLICY_FD = 7,
 	CRED_FD = 8,
 	START_MS = 25000,
-	ANSWER_MS = 3000,
+	ANSWER_MS = 2000, /* then the minder is told, and again each AGAIN_MS */
+	AGAIN_MS = 1000,
 	END_MS = 3000,
 	PROXY_END_MS = 1000,
 	TURN_MAX = 64
@@ -44,15 +45,13 @@ void net_tell_minder(struct sup *s, enum minder_says what, const char *text)
 
 static void on_late(uv_timer_t *t)
 {
-	struct sup *s = t->data;
-
-	net_tell_minder(s, MINDER_REPLACE, "did not answer");
+	net_tell_minder(t->data, MINDER_SLOW, "");
 }
 
 static void expect_answer(struct sup *s)
 {
 	if (!uv_is_active((uv_handle_t *)&s->net->late))
-		(void)uv_timer_start(&s->net->late, on_late, ANSWER_MS, 0);
+		(void)uv_timer_start(&s->net->late, on_late, ANSWER_MS, AGAIN_MS);
 }
 
 static int tell_proxy(struct sup *s, const struct proxy_msg *m, int fd)
