@@ -3,23 +3,18 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "io/fd.h"
 
 enum { TEXT_MAX = 1024, MS = 1000000 };
 
-/* A file of /proc/PID, or "". */
-static void text_of(pid_t pid, const char *name, char text[TEXT_MAX])
+/* A file of /proc/PID, on the heap; NULL: it cannot be read. */
+static char *text_of(pid_t pid, const char *name)
 {
-	char path[64];
-	_close_ int fd = -1;
-	ssize_t n;
+	char path[64], *text = NULL;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, TEXT_MAX - 1);
-	text[n > 0 ? n : 0] = '\0';
+	return fd_read_file(AT_FDCWD, path, TEXT_MAX, &text, NULL) < 0 ? NULL : text;
 }
 
 bool stuck_judge(struct stuck *s, pid_t pid, char state, uint64_t ran_ns, uint64_t now_ns)
@@ -41,13 +36,11 @@ bool stuck_judge(struct stuck *s, pid_t pid, char state, uint64_t ran_ns, uint64
 
 bool stuck(struct stuck *s, pid_t pid)
 {
-	char text[TEXT_MAX], state = 'X'; /* gone */
-	const char *end;
+	_free_ char *stat = text_of(pid, "stat"), *sched = text_of(pid, "schedstat");
+	const char *end = stat && sched ? strrchr(stat, ')') : NULL; /* a name may have any byte */
+	char state = 'X';                                            /* gone */
 
-	text_of(pid, "stat", text);
-	end = strrchr(text, ')'); /* a name may have any byte */
 	if (end && end[1])
 		state = end[2];
-	text_of(pid, "schedstat", text);
-	return stuck_judge(s, pid, state, strtoull(text, NULL, 10), fd_now_ns());
+	return stuck_judge(s, pid, state, sched ? strtoull(sched, NULL, 10) : 0, fd_now_ns());
 }
